@@ -1,0 +1,362 @@
+#include "graph/batch.h"
+#include <inttypes.h>
+#include <string.h>
+#include "graph/schema_parts.h"
+#include "graph/system_parts.h"
+
+enum { ALIGN = 64 };
+
+typedef struct kind_layout { /* places are bytes from the block's start; -1: NULL */
+    int64_t nodes, offset, example, local, summary;
+} kind_layout;
+
+typedef struct phase_layout {
+    int64_t rows, run_total, edge_total, destinations;
+    int64_t run_offset, edge_offset, runs, row_example, row_local, block_offset, blocks;
+    int64_t empty, destination_example, destination_local;
+} phase_layout;
+
+struct gsa_batch {
+    const gsa_system *system;
+    const gsa_schema *schema;
+    void *memory; /* as the table gave it; `block` is its first aligned byte */
+    char *block;
+    int64_t capacity, bytes;
+    int32_t examples, heads;
+    kind_layout kind[GSA_MAX_KINDS];
+    phase_layout phase[GSA_MAX_PHASES];
+};
+
+gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch, gsa_error *error)
+{
+    *batch = NULL;
+    gsa_batch *made = gsa_alloc_zero(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, "batch", (int64_t)sizeof *made);
+    made->system = gsa_system_or_default(system), made->schema = schema;
+    const gsa_status status = gsa_batch_build(made, NULL, 0, error);
+    if (status != GSA_OK) gsa_batch_release(made);
+    else *batch = made;
+    return status;
+}
+
+void gsa_batch_release(gsa_batch *batch)
+{
+    if (!batch) return;
+    gsa_release(batch->system, batch->memory);
+    gsa_release(batch->system, batch);
+}
+
+/* ---- layout: where each array stands ------------------------------------------------------------------------------- */
+
+/* Sizes stay far below overflow: at most 2^31 rows and 2^28 runs an instance, summed by memory that exists. */
+static int64_t take(gsa_batch *batch, int64_t count, size_t size)
+{
+    const int64_t at = batch->bytes;
+    batch->bytes += (count * (int64_t)size + ALIGN - 1) / ALIGN * ALIGN;
+    return at;
+}
+
+static int64_t scale_of(const gsa_batch *batch, int p)
+{
+    return batch->schema->phase[p].per_head ? batch->heads : 1;
+}
+
+static int writes(const gsa_batch *batch, int p, int k)
+{
+    return (int)(batch->schema->phase[p].destinations >> k & 1);
+}
+
+static void lay_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
+{
+    kind_layout *x = &batch->kind[k];
+    x->nodes = 0;
+    int named = 0, kind = -1;
+    for (int32_t e = 0; e < batch->examples; e++) {
+        x->nodes += gsa_instance_nodes(instances[e], k);
+        named |= gsa_instance_summary(instances[e], &kind, NULL) && kind == k;
+    }
+    x->offset = take(batch, batch->examples + 1, sizeof(int64_t));
+    x->example = take(batch, x->nodes, sizeof(int32_t));
+    x->local = take(batch, x->nodes, sizeof(int32_t));
+    x->summary = named ? take(batch, batch->examples, sizeof(int32_t)) : -1;
+}
+
+/* 1 when some destination node has no in-edge (in any of its `scale` rows). */
+static int has_empty(const gsa_edges *edges, int64_t scale)
+{
+    for (int64_t r = 0; r < edges->rows; r += scale)
+        if (edges->edge_offset[r] == edges->edge_offset[r + scale]) return 1;
+    return 0;
+}
+
+static void lay_phase(gsa_batch *batch, int p, gsa_instance *const *instances)
+{
+    phase_layout *x = &batch->phase[p];
+    const int64_t scale = scale_of(batch, p);
+    const int pointwise = batch->schema->phase[p].aggregate == GSA_NONE;
+    int empty = 0, kinds = 0;
+    x->rows = x->run_total = x->edge_total = 0;
+    for (int k = 0; k < batch->schema->kinds; k++) kinds += writes(batch, p, k);
+    for (int32_t e = 0; e < batch->examples; e++) {
+        gsa_edges edges;
+        gsa_instance_edges(instances[e], p, &edges);
+        x->rows += edges.rows, x->run_total += edges.run_total, x->edge_total += edges.edge_total;
+        empty = empty || (!pointwise && has_empty(&edges, scale));
+    }
+    x->destinations = x->rows / scale;
+    x->run_offset = take(batch, x->rows + 1, sizeof(int64_t));
+    x->edge_offset = pointwise ? x->run_offset : take(batch, x->rows + 1, sizeof(int64_t));
+    x->runs = take(batch, x->run_total, sizeof(gsa_run));
+    x->row_example = take(batch, x->rows, sizeof(int32_t));
+    x->row_local = take(batch, x->rows, sizeof(int32_t));
+    x->block_offset = take(batch, batch->examples + 1, sizeof(int64_t));
+    x->blocks = take(batch, (int64_t)kinds * batch->examples, sizeof(gsa_rows));
+    x->empty = empty ? take(batch, x->destinations, 1) : -1;
+    x->destination_example = scale == 1 ? x->row_example : take(batch, x->destinations, sizeof(int32_t));
+    x->destination_local = scale == 1 ? x->row_local : take(batch, x->destinations, sizeof(int32_t));
+}
+
+static gsa_status reserve(gsa_batch *batch, gsa_error *error)
+{
+    if (batch->bytes <= batch->capacity) return GSA_OK;
+    const int64_t want = batch->bytes + batch->bytes / 8; /* lengths vary from batch to batch */
+    void *memory = gsa_alloc(batch->system, (size_t)want + ALIGN, 1);
+    if (!memory) return gsa_out_of_memory(error, "batch", want + ALIGN); /* the old block holds the empty batch */
+    gsa_release(batch->system, batch->memory);
+    batch->memory = memory;
+    batch->block = (char *)memory + (ALIGN - (uintptr_t)memory % ALIGN) % ALIGN;
+    batch->capacity = want;
+    return GSA_OK;
+}
+
+/* ---- filling -------------------------------------------------------------------------------------------------------- */
+
+static void *in_block(gsa_batch *batch, int64_t place)
+{
+    return batch->block + place;
+}
+
+static void fill_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
+{
+    const kind_layout *x = &batch->kind[k];
+    int64_t *offset = in_block(batch, x->offset), row = 0;
+    int32_t *example = in_block(batch, x->example), *local = in_block(batch, x->local);
+    int32_t *summary = x->summary < 0 ? NULL : in_block(batch, x->summary);
+    offset[0] = 0;
+    for (int32_t e = 0; e < batch->examples; e++) {
+        const int64_t nodes = gsa_instance_nodes(instances[e], k);
+        int kind;
+        int64_t index;
+        if (summary) summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k ? (int32_t)(row + index) : -1;
+        for (int64_t i = 0; i < nodes; i++, row++) example[row] = e, local[row] = (int32_t)i;
+        offset[e + 1] = row;
+    }
+}
+
+typedef struct cursor { /* where the next row of a phase goes */
+    int64_t row, run, edge;
+} cursor;
+
+/* Copies rows first .. first+count-1 of example e's phase; a source moves by where its example's nodes of the kind start. */
+static void copy_rows(gsa_batch *batch, int p, int32_t e, const gsa_edges *from, int64_t first, int64_t count, cursor *to)
+{
+    const phase_layout *x = &batch->phase[p];
+    int64_t *run_offset = in_block(batch, x->run_offset), *edge_offset = in_block(batch, x->edge_offset);
+    gsa_run *runs = in_block(batch, x->runs);
+    int32_t *example = in_block(batch, x->row_example), *local = in_block(batch, x->row_local), shift[GSA_MAX_KINDS];
+    const int64_t *start;
+    for (int k = 0; k < batch->schema->kinds; k++) {
+        start = in_block(batch, batch->kind[k].offset);
+        shift[k] = (int32_t)(start[e] * scale_of(batch, p));
+    }
+    const int64_t run_shift = to->run - from->run_offset[first], edge_shift = to->edge - from->edge_offset[first];
+    for (int64_t r = first; r < first + count; r++, to->row++) {
+        example[to->row] = e, local[to->row] = (int32_t)r;
+        run_offset[to->row + 1] = from->run_offset[r + 1] + run_shift;
+        edge_offset[to->row + 1] = from->edge_offset[r + 1] + edge_shift;
+    }
+    for (int64_t i = from->run_offset[first]; i < from->run_offset[first + count]; i++) {
+        runs[to->run] = from->runs[i];
+        runs[to->run++].first += shift[from->runs[i].kind];
+    }
+    to->edge += from->edge_offset[first + count] - from->edge_offset[first];
+}
+
+static void fill_rows(gsa_batch *batch, int p, gsa_instance *const *instances)
+{
+    const phase_layout *x = &batch->phase[p];
+    cursor to = { 0, 0, 0 };
+    *(int64_t *)in_block(batch, x->run_offset) = 0;
+    *(int64_t *)in_block(batch, x->edge_offset) = 0;
+    gsa_rows *blocks = in_block(batch, x->blocks);
+    int64_t kinds = 0, seen = 0;
+    for (int k = 0; k < batch->schema->kinds; k++) kinds += writes(batch, p, k);
+    for (int k = 0; k < batch->schema->kinds; k++) {
+        if (!writes(batch, p, k)) continue;
+        for (int32_t e = 0; e < batch->examples; e++) {
+            gsa_edges from;
+            gsa_instance_edges(instances[e], p, &from);
+            const gsa_rows *mine = &from.blocks[seen];
+            blocks[e * kinds + seen] = (gsa_rows){ to.row, mine->count };
+            copy_rows(batch, p, e, &from, mine->first, mine->count, &to);
+        }
+        seen++;
+    }
+    int64_t *block_offset = in_block(batch, x->block_offset);
+    for (int32_t e = 0; e <= batch->examples; e++) block_offset[e] = e * kinds;
+}
+
+static void fill_destinations(gsa_batch *batch, int p)
+{
+    const phase_layout *x = &batch->phase[p];
+    const int64_t scale = scale_of(batch, p), *edge_offset = in_block(batch, x->edge_offset);
+    const int32_t *row_example = in_block(batch, x->row_example), *row_local = in_block(batch, x->row_local);
+    uint8_t *empty = x->empty < 0 ? NULL : in_block(batch, x->empty);
+    for (int64_t d = 0; empty && d < x->destinations; d++) empty[d] = edge_offset[d * scale] == edge_offset[(d + 1) * scale];
+    if (scale == 1) return;
+    int32_t *example = in_block(batch, x->destination_example), *local = in_block(batch, x->destination_local);
+    for (int64_t d = 0; d < x->destinations; d++)
+        example[d] = row_example[d * scale], local[d] = row_local[d * scale] / (int32_t)scale;
+}
+
+/* ---- build ---------------------------------------------------------------------------------------------------------- */
+
+static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+{
+    int64_t nodes = 0;
+    if (count < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "batch of %" PRId32 " examples, expected at least 0", count);
+    for (int32_t e = 0; e < count; e++) {
+        if (gsa_instance_schema(instances[e]) != batch->schema)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "batch: example %" PRId32 " was built for another schema than '%s'", e,
+                            batch->schema->id);
+        const int32_t heads = gsa_instance_heads(instances[e]), first = gsa_instance_heads(instances[0]);
+        if (heads != first)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "batch: example %" PRId32 " has %" PRId32 " heads, the first has %" PRId32,
+                            e, heads, first);
+        for (int k = 0; k < batch->schema->kinds; k++) nodes += gsa_instance_nodes(instances[e], k) * heads;
+        if (nodes > INT32_MAX)
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "batch: examples 0 to %" PRId32 " have %" PRId64 " nodes x heads, the limit is 2147483647", e, nodes);
+    }
+    return GSA_OK;
+}
+
+/* Layout and content; without examples every array is there and empty. */
+static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+{
+    const gsa_schema *s = batch->schema;
+    batch->examples = count, batch->heads = count ? gsa_instance_heads(instances[0]) : 1, batch->bytes = 0;
+    for (int k = 0; k < s->kinds; k++) lay_kind(batch, k, instances);
+    for (int p = 0; p < s->phases; p++) lay_phase(batch, p, instances);
+    const gsa_status status = reserve(batch, error);
+    if (status != GSA_OK) return status;
+    for (int k = 0; k < s->kinds; k++) fill_kind(batch, k, instances);
+    for (int p = 0; p < s->phases; p++) {
+        fill_rows(batch, p, instances);
+        fill_destinations(batch, p);
+    }
+    return GSA_OK;
+}
+
+gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+{
+    gsa_status status = check_instances(batch, instances, count, error);
+    if (status == GSA_OK) status = join(batch, instances, count, error);
+    if (status != GSA_OK && batch->block) join(batch, NULL, 0, NULL);
+    return status;
+}
+
+/* ---- views ---------------------------------------------------------------------------------------------------------- */
+
+static const void *view(const gsa_batch *batch, const void *base, int64_t place)
+{
+    return place < 0 ? NULL : (const char *)(base ? base : batch->block) + place;
+}
+
+int32_t gsa_batch_examples(const gsa_batch *batch)
+{
+    return batch->examples;
+}
+
+int64_t gsa_batch_nodes(const gsa_batch *batch, int kind)
+{
+    return batch->kind[kind].nodes;
+}
+
+const void *gsa_batch_block(const gsa_batch *batch, int64_t *bytes)
+{
+    *bytes = batch->bytes;
+    return batch->block;
+}
+
+const gsa_schema *gsa_batch_schema(const gsa_batch *batch)
+{
+    return batch->schema;
+}
+
+int64_t gsa_batch_edge_total(const gsa_batch *batch)
+{
+    int64_t total = 0;
+    for (int p = 0; p < batch->schema->phases; p++) total += batch->phase[p].edge_total;
+    return total;
+}
+
+const int64_t *gsa_batch_offset(const gsa_batch *batch, int kind, const void *base)
+{
+    return view(batch, base, batch->kind[kind].offset);
+}
+
+const int32_t *gsa_batch_node_example(const gsa_batch *batch, int kind, const void *base)
+{
+    return view(batch, base, batch->kind[kind].example);
+}
+
+const int32_t *gsa_batch_node_local(const gsa_batch *batch, int kind, const void *base)
+{
+    return view(batch, base, batch->kind[kind].local);
+}
+
+void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_edges *edges)
+{
+    const phase_layout *x = &batch->phase[phase];
+    *edges = (gsa_edges){ .rows = x->rows,
+                          .run_total = x->run_total,
+                          .edge_total = x->edge_total,
+                          .run_offset = view(batch, base, x->run_offset),
+                          .edge_offset = view(batch, base, x->edge_offset),
+                          .runs = view(batch, base, x->runs),
+                          .kinds = batch->schema->kinds,
+                          .labels = batch->schema->phase[phase].labels,
+                          .row_example = view(batch, base, x->row_example),
+                          .row_local = view(batch, base, x->row_local),
+                          .examples = batch->examples,
+                          .block_offset = view(batch, base, x->block_offset),
+                          .blocks = view(batch, base, x->blocks) };
+    for (int k = 0; k < batch->schema->kinds; k++)
+        if (batch->schema->phase[phase].sources >> k & 1) edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);
+}
+
+const uint8_t *gsa_batch_empty(const gsa_batch *batch, int phase, const void *base)
+{
+    return view(batch, base, batch->phase[phase].empty);
+}
+
+int64_t gsa_batch_destinations(const gsa_batch *batch, int phase)
+{
+    return batch->phase[phase].destinations;
+}
+
+const int32_t *gsa_batch_destination_example(const gsa_batch *batch, int phase, const void *base)
+{
+    return view(batch, base, batch->phase[phase].destination_example);
+}
+
+const int32_t *gsa_batch_destination_local(const gsa_batch *batch, int phase, const void *base)
+{
+    return view(batch, base, batch->phase[phase].destination_local);
+}
+
+const int32_t *gsa_batch_summary(const gsa_batch *batch, int kind, const void *base)
+{
+    return view(batch, base, batch->kind[kind].summary);
+}

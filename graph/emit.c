@@ -1,0 +1,251 @@
+/* emit.c - the emitter's calls: each is checked at once and remembered; the first bad one sticks. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "graph/instance_parts.h"
+#include "graph/schema_parts.h"
+
+struct gsa_scratch {
+    gsa_scratch *next;
+    max_align_t bytes[];
+};
+
+gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *format, ...)
+{
+    if (b->status != GSA_OK) return b->status;
+    char text[GSA_ERROR_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    b->status = gsa_fail(&b->error, status, "topology '%s', length %" PRId32 ": %s", b->schema->id, b->example->length, text);
+    return b->status;
+}
+
+static int kind_of(gsa_node node)
+{
+    return (int16_t)(node >> 48);
+}
+
+/* The 48-bit index with its sign, so that a negative one is named as it was meant. */
+static int64_t index_of(gsa_node node)
+{
+    const int64_t low = (int64_t)(node & 0xffffffffffffu);
+    return low >> 47 ? low - (INT64_C(1) << 48) : low;
+}
+
+static const char *kind_name(const gsa_building *b, int kind)
+{
+    return kind >= 0 && kind < b->schema->kinds ? b->schema->kind[kind].name : "?";
+}
+
+static int64_t on_nodes(gsa_emitter *emitter, int kind, int64_t count)
+{
+    gsa_building *b = emitter->host;
+    int64_t total = 0;
+    if (b->status != GSA_OK) return 0;
+    if (kind < 0 || kind >= b->schema->kinds) {
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "nodes of kind %d, expected 0 to %d", kind, b->schema->kinds - 1);
+        return 0;
+    }
+    const int start = b->schema->kind[kind].start;
+    if (start == GSA_INPUT || start == GSA_COPY || start == GSA_MEMORY)
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "nodes of kind '%s', which has its nodes already", kind_name(b, kind));
+    else if (count < 0)
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "%" PRId64 " nodes of kind '%s', expected at least 0", count, kind_name(b, kind));
+    else if (!gsa_add(b->node_total, count, &total) || total > b->limits.nodes)
+        gsa_building_fail(b, GSA_ERR_LIMIT, "%" PRId64 " nodes of kind '%s' beside %" PRId64 " others, the limit is %" PRId64,
+                          count, kind_name(b, kind), b->node_total, b->limits.nodes);
+    if (b->status != GSA_OK) return 0;
+    const int64_t first = b->instance->nodes[kind];
+    b->instance->nodes[kind] += count;
+    b->node_total = total;
+    return first;
+}
+
+/* 1 when the node exists (heads not counted); else remembers the failure. */
+static int node_exists(gsa_building *b, const char *what, gsa_node node)
+{
+    const int kind = kind_of(node);
+    const int64_t index = index_of(node);
+    if (kind < 0 || kind >= b->schema->kinds)
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "%s of kind %d, expected 0 to %d", what, kind, b->schema->kinds - 1);
+    else if (index < 0 || index >= b->instance->nodes[kind])
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "%s of '%s' %" PRId64 ", which has %" PRId64 " nodes", what, kind_name(b, kind),
+                          index, b->instance->nodes[kind]);
+    return b->status == GSA_OK;
+}
+
+static void keep_place(gsa_building *b, int kind, int64_t index, gsa_place place)
+{
+    gsa_instance *x = b->instance;
+    if (index >= x->places[kind]) {
+        const int64_t want = x->nodes[kind]; /* nodes come before their places, mostly all at once */
+        const int64_t room = want > 2 * x->places[kind] ? want : 2 * x->places[kind];
+        gsa_place *more = gsa_resize(b->system, x->place[kind], (size_t)room, sizeof *more);
+        if (!more) {
+            gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " places", room);
+            return;
+        }
+        for (int64_t i = x->places[kind]; i < room; i++) more[i] = (gsa_place){ -1, 0, 0 };
+        x->place[kind] = more, x->places[kind] = room;
+    }
+    x->place[kind][index] = place;
+}
+
+static void on_place(gsa_emitter *emitter, gsa_node node, int level, int64_t first, int64_t last)
+{
+    gsa_building *b = emitter->host;
+    if (b->status != GSA_OK || !node_exists(b, "place", node)) return;
+    if (level < 0)
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "place of '%s' %" PRId64 ": level is %d, expected at least 0",
+                          kind_name(b, kind_of(node)), index_of(node), level);
+    else if (first < 0 || first > last + 1 || last >= b->example->length)
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "place of '%s' %" PRId64 ": tokens %" PRId64 " to %" PRId64 " are not in the input",
+                          kind_name(b, kind_of(node)), index_of(node), first, last);
+    else if (b->inspect) keep_place(b, kind_of(node), index_of(node), (gsa_place){ level, first, last });
+}
+
+int gsa_run_join(gsa_run *run, const gsa_run *next)
+{
+    if (run->kind != next->kind || (run->count > 1 && run->step != 1) || (next->count > 1 && next->step != 1)) return 0;
+    if ((int64_t)run->first + run->count != next->first) return 0;
+    const int64_t step = run->count > 1    ? run->label_step
+                         : next->count > 1 ? next->label_step
+                                           : (int64_t)next->label - run->label;
+    if (next->count > 1 && next->label_step != step) return 0;
+    if ((int64_t)run->label + step * run->count != next->label) return 0;
+    run->step = 1, run->label_step = (int32_t)step;
+    run->count += next->count;
+    return 1;
+}
+
+static void append(gsa_building *b, gsa_records *list, const gsa_record *record)
+{
+    gsa_record *last = list->count ? &list->at[list->count - 1] : NULL;
+    if (last && (last->to_kind != record->to_kind || last->to != record->to)) {
+        if (last->to_kind > record->to_kind || (last->to_kind == record->to_kind && last->to > record->to)) list->in_order = 0;
+    } else if (last && gsa_run_join(&last->run, &record->run)) return;
+    if (b->run_total == b->limits.runs) {
+        gsa_building_fail(b, GSA_ERR_LIMIT, "more than %" PRId64 " runs, the limit", b->limits.runs);
+        return;
+    }
+    if (list->count == list->capacity) {
+        const int64_t room = list->capacity ? list->capacity + list->capacity / 2 : 64;
+        gsa_record *more = gsa_resize(b->system, list->at, (size_t)room, sizeof *more);
+        if (!more) {
+            gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", room);
+            return;
+        }
+        list->at = more, list->capacity = room;
+    }
+    list->at[list->count++] = *record;
+    b->run_total++;
+}
+
+/* Every way in which a run can be wrong, in words; NULL when it is right. `space` are the nodes (x heads) of both ends. */
+static const char *wrong_run(const gsa_phase *phase, const int64_t *nodes, int64_t scale, gsa_node from, int64_t count,
+                             int64_t step, gsa_node to, int32_t label, int32_t label_step, int64_t *bad)
+{
+    const int source = kind_of(from), target = kind_of(to);
+    *bad = source;
+    if (source < 0 || source >= GSA_MAX_KINDS || !(phase->sources >> source & 1)) return "a source kind that the phase does not read";
+    *bad = target;
+    if (target < 0 || target >= GSA_MAX_KINDS || !(phase->destinations >> target & 1))
+        return "a destination kind that the phase does not write";
+    const int64_t first = index_of(from), sources = nodes[source] * scale, targets = nodes[target] * scale;
+    *bad = index_of(to);
+    if (*bad < 0 || *bad >= targets) return "a destination that does not exist";
+    *bad = first;
+    if (first < 0 || first >= sources) return "a first source that does not exist";
+    *bad = count;
+    if (count < 0 || count > INT32_MAX) return "a count of edges out of range";
+    *bad = step;
+    if (count > 1 && (step >= sources || step <= -sources)) return "a source step that leaves the kind";
+    *bad = first + (count > 1 ? (count - 1) * step : 0);
+    if (*bad < 0 || *bad >= sources) return "a last source that does not exist";
+    *bad = label;
+    if (label < 0 || label >= phase->labels) return "a label out of range";
+    *bad = label + (count - 1) * (int64_t)label_step;
+    if (*bad < 0 || *bad >= phase->labels) return "a last label out of range";
+    return NULL;
+}
+
+static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count, int64_t step, gsa_node to, int32_t label,
+                   int32_t label_step)
+{
+    gsa_building *b = emitter->host;
+    if (b->status != GSA_OK) return;
+    if (phase < 0 || phase >= b->schema->phases) {
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "edges of phase %d, expected 0 to %d", phase, b->schema->phases - 1);
+        return;
+    }
+    const gsa_phase *x = &b->schema->phase[phase];
+    if (x->aggregate == GSA_NONE) {
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "edges of phase '%s', which has none", x->name);
+        return;
+    }
+    if (count == 0) return;
+    int64_t bad;
+    const char *why = wrong_run(x, b->instance->nodes, x->per_head ? b->example->heads : 1, from, count, step, to, label,
+                                label_step, &bad);
+    if (why) {
+        gsa_building_fail(b, GSA_ERR_PLUGIN,
+                          "phase '%s', %" PRId64 " edges from %s %" PRId64 " step %" PRId64 " to %s %" PRId64
+                          ", label %" PRId32 " step %" PRId32 ": %s: %" PRId64,
+                          x->name, count, kind_name(b, kind_of(from)), index_of(from), step, kind_name(b, kind_of(to)),
+                          index_of(to), label, label_step, why, bad);
+        return;
+    }
+    if (!gsa_add(b->edge_total, count, &b->edge_total) || b->edge_total > b->limits.edges) {
+        gsa_building_fail(b, GSA_ERR_LIMIT, "phase '%s': more than %" PRId64 " edges, the limit", x->name, b->limits.edges);
+        return;
+    }
+    b->phase[phase].edges += count;
+    const gsa_run run = { (int32_t)index_of(from), (int32_t)count, count > 1 ? (int32_t)step : 1, label,
+                          count > 1 ? label_step : 0, kind_of(from) };
+    append(b, &b->phase[phase], &(gsa_record){ kind_of(to), (int32_t)index_of(to), run });
+}
+
+static void on_summary(gsa_emitter *emitter, gsa_node node)
+{
+    gsa_building *b = emitter->host;
+    if (b->status != GSA_OK || !node_exists(b, "summary", node)) return;
+    b->instance->summary_kind = kind_of(node), b->instance->summary_index = index_of(node);
+}
+
+static void *on_scratch(gsa_emitter *emitter, size_t bytes)
+{
+    gsa_building *b = emitter->host;
+    if (b->status != GSA_OK) return NULL;
+    gsa_scratch *block = bytes < PTRDIFF_MAX / 2 ? gsa_alloc(b->system, sizeof *block + bytes, 1) : NULL;
+    if (!block) {
+        gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory, %zu bytes of scratch were asked for", bytes);
+        return NULL;
+    }
+    block->next = b->scratch;
+    b->scratch = block;
+    return block->bytes;
+}
+
+static void on_fail(gsa_emitter *emitter, const char *sentence)
+{
+    gsa_building_fail(emitter->host, GSA_ERR_ARGUMENT, "%s", sentence ? sentence : "failed without a sentence");
+}
+
+gsa_emitter gsa_building_emitter(gsa_building *b)
+{
+    return (gsa_emitter){ .struct_size = sizeof(gsa_emitter), .host = b, .nodes = on_nodes, .place = on_place, .run = on_run,
+                          .summary = on_summary, .scratch = on_scratch, .fail = on_fail };
+}
+
+void gsa_building_end(gsa_building *b)
+{
+    while (b->scratch) {
+        gsa_scratch *next = b->scratch->next;
+        gsa_release(b->system, b->scratch);
+        b->scratch = next;
+    }
+    for (int p = 0; p < b->schema->phases; p++) gsa_release(b->system, b->phase[p].at);
+}

@@ -1,0 +1,89 @@
+/* files.c - whole files and chains of folders. */
+#include <errno.h>
+#include <inttypes.h>
+#include "graph/system.h"
+#include "graph/system_parts.h"
+
+static gsa_status cannot(gsa_error *error, const char *path, const char *what)
+{
+    char why[128];
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what, gsa_errno_text(errno, why, sizeof why));
+}
+
+/* Reads to the end or to one byte more than `limit`, whichever comes first. */
+static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t limit, char **data, int64_t *bytes,
+                           gsa_error *error)
+{
+    int64_t have = 0, room = 0;
+    char *at = NULL;
+    for (;;) {
+        if (have + 1 >= room) {
+            const int64_t want = room == 0 ? 1 << 14 : room > limit / 2 ? limit + 2 : room * 2;
+            char *more = gsa_resize(system, at, (size_t)want, 1);
+            if (!more) {
+                gsa_release(system, at);
+                return gsa_out_of_memory(error, path, want);
+            }
+            at = more, room = want;
+        }
+        const int64_t got = system->read(system->user, file, at + have, room - 1 - have);
+        if (got < 0) {
+            const gsa_status status = cannot(error, path, "read");
+            gsa_release(system, at);
+            return status;
+        }
+        have += got;
+        if (have > limit) {
+            gsa_release(system, at);
+            return gsa_fail(error, GSA_ERR_LIMIT, "'%s' is longer than %" PRId64 " bytes, the most that is read", path, limit);
+        }
+        if (got == 0) break;
+    }
+    at[have] = 0;
+    *data = at, *bytes = have;
+    return GSA_OK;
+}
+
+gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data, int64_t *bytes,
+                         gsa_error *error)
+{
+    system = gsa_system_or_default(system);
+    *data = NULL, *bytes = 0;
+    if (limit < 0 || limit > INT64_MAX / 4)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s': a limit of %" PRId64 " bytes is out of range", path, limit);
+    if (strcmp(path, "-") != 0 && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    if (file < 0) return cannot(error, path, "opened");
+    const gsa_status status = read_all(system, file, path, limit, data, bytes, error);
+    system->close(system->user, file);
+    return status;
+}
+
+static gsa_status make_one(const gsa_system *system, const char *path, gsa_error *error)
+{
+    if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return GSA_OK;
+    if (system->make_folder(system->user, path) == 0) return GSA_OK;
+    const int why = errno;
+    if (why == EEXIST && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return GSA_OK; /* made meanwhile */
+    errno = why;
+    return cannot(error, path, "made as a folder");
+}
+
+gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error)
+{
+    system = gsa_system_or_default(system);
+    if (!*path) return gsa_fail(error, GSA_ERR_ARGUMENT, "a folder's path is empty");
+    char *part = gsa_copy_text(system, path);
+    if (!part) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+    gsa_status status = GSA_OK;
+    for (char *at = part + 1; status == GSA_OK && *at; at++) {
+        if (*at != '/' || at[-1] == '/') continue;
+        *at = 0;
+        status = make_one(system, part, error);
+        *at = '/';
+    }
+    if (status == GSA_OK) status = make_one(system, part, error);
+    gsa_release(system, part);
+    return status;
+}

@@ -1,0 +1,75 @@
+/* instance_parts.h - the inside of an instance and of its builder, for the files of graph/; not installed. */
+#ifndef GSA_INSTANCE_PARTS_H
+#define GSA_INSTANCE_PARTS_H
+#include <stdatomic.h>
+#include "graph/instance.h"
+
+typedef struct gsa_instance_phase {
+    int64_t rows, run_total, edge_total;
+    int64_t *run_offset, *edge_offset; /* one block; the same array in a NONE phase, all 0 */
+    gsa_run *runs;
+    int64_t block_offset[2]; /* 0 and the destination kinds */
+    int64_t first_block;     /* of the instance's blocks */
+    int32_t labels;
+    int32_t scale;           /* heads in a per-head phase, else 1 */
+    uint64_t sources;        /* 0 in a NONE phase */
+} gsa_instance_phase;
+
+struct gsa_instance {
+    const gsa_system *system;
+    const gsa_schema *schema;
+    atomic_int_fast64_t references;
+    int32_t length, heads;
+    int kinds, phases;
+    int summary_kind; /* -1: none */
+    int64_t summary_index, bytes;
+    int64_t nodes[GSA_MAX_KINDS];
+    gsa_place *place[GSA_MAX_KINDS]; /* NULL, or one a node of the first `places` nodes */
+    int64_t places[GSA_MAX_KINDS];
+    gsa_instance_phase *phase;
+    gsa_rows *blocks;  /* one a phase and destination kind, phases in order */
+    int32_t *zeros;    /* [rows of the longest phase]: row_example */
+    int32_t *identity; /* likewise 0, 1, 2, ...: row_local */
+};
+
+typedef struct gsa_record { /* one run as emitted */
+    int32_t to_kind, to;
+    gsa_run run;
+} gsa_record;
+
+typedef struct gsa_records { /* of one phase */
+    gsa_record *at;
+    int64_t count, capacity, edges;
+    int in_order; /* destinations never fell */
+} gsa_records;
+
+typedef struct gsa_scratch gsa_scratch;
+
+typedef struct gsa_building { /* what stands behind an emitter */
+    const gsa_system *system;
+    const gsa_schema *schema;
+    const gsa_example *example;
+    gsa_limits limits;
+    int inspect;
+    gsa_status status; /* the first failure; later calls do nothing */
+    gsa_error error;
+    gsa_instance *instance; /* nodes, places and summary are written here */
+    int64_t node_total, edge_total, run_total;
+    gsa_records phase[GSA_MAX_PHASES];
+    gsa_scratch *scratch;
+} gsa_building;
+
+/* Remembers the first failure: "topology 'x', length n: ...". Returns the status that stands. */
+gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *format, ...) GSA_PRINTF(3, 4);
+
+/* The emitter whose calls fill `b`. */
+gsa_emitter gsa_building_emitter(gsa_building *b);
+/* Releases scratch memory and records, not the instance. */
+void gsa_building_end(gsa_building *b);
+/* Makes the canonical edges of every phase out of the records. */
+gsa_status gsa_building_finish(gsa_building *b);
+
+/* Appends `next` to `run` when that changes no edge: then 1. */
+int gsa_run_join(gsa_run *run, const gsa_run *next);
+
+#endif

@@ -1,0 +1,187 @@
+/* output.c - all-or-nothing output: a buffered temporary beside the target, or a device written directly. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "graph/system.h"
+#include "graph/system_parts.h"
+
+enum { BUFFER = 1 << 16, TRIES = 100 };
+
+struct gsa_output {
+    const gsa_system *system;
+    char *path, *temporary; /* temporary NULL: the target itself is open */
+    int file;               /* -1 once closed */
+    gsa_error error;        /* the first one; status GSA_OK: none */
+    int64_t used;
+    char buffer[BUFFER];
+};
+
+static void note(gsa_output *output, const char *what)
+{
+    if (output->error.status != GSA_OK) return;
+    char why[128];
+    const int number = errno;
+    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", output->path, what,
+             gsa_errno_text(number, why, sizeof why));
+}
+
+static void end(gsa_output *output)
+{
+    const gsa_system *system = output->system;
+    gsa_release(system, output->temporary);
+    gsa_release(system, output->path);
+    gsa_release(system, output);
+}
+
+/* path.tmp-XXXX; another name while one of that name exists. */
+static gsa_status open_temporary(gsa_output *output, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    const size_t room = strlen(output->path) + sizeof ".tmp-0000";
+    output->temporary = gsa_alloc(system, room, 1);
+    if (!output->temporary) return gsa_out_of_memory(error, output->path, (int64_t)room);
+    const unsigned start = (unsigned)getpid() * 0x9e37u;
+    for (unsigned i = 0; i < TRIES && output->file < 0; i++) {
+        snprintf(output->temporary, room, "%s.tmp-%04x", output->path, (start + i * 0x3f1u) & 0xffffu);
+        output->file = system->open(system->user, output->temporary, GSA_OPEN_CREATE);
+        if (output->file < 0 && errno != EEXIST) break;
+    }
+    if (output->file >= 0) return GSA_OK;
+    note(output, "written (its temporary cannot be made)");
+    return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
+}
+
+static gsa_status open_target(gsa_output *output, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    const int standard = strcmp(output->path, "-") == 0;
+    const int kind = standard ? GSA_FILE_OTHER : system->kind(system->user, output->path, NULL);
+    if (kind == GSA_FILE_FOLDER) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
+    if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR) return open_temporary(output, error);
+    if (kind >= 0) output->file = system->open(system->user, output->path, GSA_OPEN_EXISTING);
+    if (output->file >= 0) return GSA_OK;
+    note(output, "opened for writing");
+    return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
+}
+
+gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+{
+    system = gsa_system_or_default(system);
+    *output = NULL;
+    if (!*path) return gsa_fail(error, GSA_ERR_ARGUMENT, "an output's path is empty");
+    gsa_output *made = gsa_alloc(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, path, (int64_t)sizeof *made);
+    made->system = system, made->file = -1, made->used = 0, made->temporary = NULL;
+    made->error.status = GSA_OK, made->error.text[0] = 0;
+    made->path = gsa_copy_text(system, path);
+    const gsa_status status =
+        made->path ? open_target(made, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+    if (status != GSA_OK) end(made);
+    else *output = made;
+    return status;
+}
+
+static void put(gsa_output *output, const char *bytes, int64_t count)
+{
+    const gsa_system *system = output->system;
+    while (count > 0 && output->error.status == GSA_OK) {
+        const int64_t done = system->write(system->user, output->file, bytes, count);
+        if (done == 0) errno = ENOSPC; /* a write that takes nothing would be tried for ever */
+        if (done <= 0) note(output, "written");
+        else bytes += done, count -= done;
+    }
+}
+
+static void flush(gsa_output *output)
+{
+    put(output, output->buffer, output->used);
+    output->used = 0;
+}
+
+void gsa_output_write(gsa_output *output, const void *bytes, int64_t count)
+{
+    if (output->error.status != GSA_OK || count <= 0) return;
+    if (count > BUFFER - output->used) flush(output);
+    if (count > BUFFER) {
+        put(output, bytes, count);
+        return;
+    }
+    memcpy(output->buffer + output->used, bytes, (size_t)count);
+    output->used += count;
+}
+
+void gsa_output_text(gsa_output *output, const char *text)
+{
+    gsa_output_write(output, text, (int64_t)strlen(text));
+}
+
+void gsa_output_format(gsa_output *output, const char *format, ...)
+{
+    char near[512], *text = near;
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = vsnprintf(near, sizeof near, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof near) {
+        text = gsa_alloc(output->system, (size_t)length + 1, 1);
+        if (text) vsnprintf(text, (size_t)length + 1, format, again);
+        else if (output->error.status == GSA_OK) gsa_out_of_memory(&output->error, output->path, length);
+    }
+    va_end(again);
+    if (length < 0) note(output, "written (a value cannot be formatted)");
+    else if (text) gsa_output_write(output, text, length);
+    if (text != near) gsa_release(output->system, text);
+}
+
+static void close_file(gsa_output *output)
+{
+    const gsa_system *system = output->system;
+    if (output->file >= 0 && system->close(system->user, output->file) < 0) note(output, "closed");
+    output->file = -1;
+}
+
+/* The folder that holds the target, so that the rename itself is on the medium. */
+static void sync_parent(gsa_output *output)
+{
+    const gsa_system *system = output->system;
+    char *slash = strrchr(output->path, '/');
+    const char *folder = !slash ? "." : slash == output->path ? "/" : output->path;
+    if (slash) *slash = 0;
+    const int rc = system->sync_folder(system->user, folder);
+    if (slash) *slash = '/';
+    if (rc < 0) note(output, "made durable (the file is in place, its folder cannot be synchronised)");
+}
+
+static void replace_target(gsa_output *output)
+{
+    const gsa_system *system = output->system;
+    if (output->error.status == GSA_OK && system->rename(system->user, output->temporary, output->path) < 0)
+        note(output, "replaced");
+    if (output->error.status == GSA_OK) sync_parent(output);
+    else system->remove(system->user, output->temporary);
+}
+
+gsa_status gsa_output_commit(gsa_output *output, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    flush(output);
+    if (output->temporary && output->error.status == GSA_OK && system->sync(system->user, output->file) < 0)
+        note(output, "synchronised");
+    close_file(output);
+    if (output->temporary) replace_target(output);
+    const gsa_status status = output->error.status;
+    if (status != GSA_OK) gsa_fail(error, status, "%s", output->error.text);
+    end(output);
+    return status;
+}
+
+void gsa_output_abandon(gsa_output *output)
+{
+    const gsa_system *system = output->system;
+    close_file(output);
+    if (output->temporary) system->remove(system->user, output->temporary);
+    end(output);
+}

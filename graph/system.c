@@ -1,0 +1,164 @@
+/* system.c - the default table: malloc and POSIX. Interrupted calls are taken up again. */
+#include "graph/system.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void *posix_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void *posix_resize(void *user, void *at, size_t bytes)
+{
+    (void)user;
+    return realloc(at, bytes);
+}
+
+static void posix_release(void *user, void *at)
+{
+    (void)user;
+    free(at);
+}
+
+static int posix_open(void *user, const char *path, int mode)
+{
+    (void)user;
+    static const int flags[] = { [GSA_OPEN_READ] = O_RDONLY,
+                                 [GSA_OPEN_CREATE] = O_WRONLY | O_CREAT | O_EXCL,
+                                 [GSA_OPEN_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC,
+                                 [GSA_OPEN_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
+                                 [GSA_OPEN_EXISTING] = O_WRONLY };
+    if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
+    int file;
+    do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
+    while (file < 0 && errno == EINTR);
+    return file;
+}
+
+static int64_t posix_read(void *user, int file, void *buffer, int64_t bytes)
+{
+    (void)user;
+    const size_t most = bytes > 1 << 30 ? (size_t)1 << 30 : (size_t)bytes;
+    ssize_t got;
+    do got = read(file, buffer, most);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static int64_t posix_write(void *user, int file, const void *buffer, int64_t bytes)
+{
+    (void)user;
+    const size_t most = bytes > 1 << 30 ? (size_t)1 << 30 : (size_t)bytes;
+    ssize_t put;
+    do put = write(file, buffer, most);
+    while (put < 0 && errno == EINTR);
+    return put;
+}
+
+static int posix_sync(void *user, int file)
+{
+    (void)user;
+    int rc;
+    do rc = fsync(file);
+    while (rc < 0 && errno == EINTR);
+    return rc;
+}
+
+static int posix_close(void *user, int file)
+{
+    (void)user;
+    return close(file) < 0 && errno != EINTR ? -1 : 0; /* Linux closes it even then: never close twice */
+}
+
+static int posix_truncate(void *user, const char *path, int64_t bytes)
+{
+    (void)user;
+    return truncate(path, (off_t)bytes);
+}
+
+static int posix_rename(void *user, const char *from, const char *to)
+{
+    (void)user;
+    return rename(from, to);
+}
+
+static int posix_remove(void *user, const char *path)
+{
+    (void)user;
+    return remove(path);
+}
+
+static int posix_make_folder(void *user, const char *path)
+{
+    (void)user;
+    return mkdir(path, 0777);
+}
+
+/* Some file systems cannot sync a folder, some folders may be written but not read: then there is nothing to do. */
+static int posix_sync_folder(void *user, const char *path)
+{
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return errno == EACCES ? 0 : -1;
+    const int rc = posix_sync(user, folder) < 0 && errno != EINVAL && errno != ENOTSUP ? -1 : 0, why = errno;
+    close(folder);
+    errno = why;
+    return rc;
+}
+
+static int posix_kind(void *user, const char *path, int64_t *bytes)
+{
+    (void)user;
+    struct stat seen;
+    if (bytes) *bytes = 0;
+    if (stat(path, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
+    if (bytes) *bytes = (int64_t)seen.st_size;
+    return S_ISREG(seen.st_mode) ? GSA_FILE_REGULAR : S_ISDIR(seen.st_mode) ? GSA_FILE_FOLDER : GSA_FILE_OTHER;
+}
+
+static int posix_list(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
+{
+    (void)user;
+    DIR *folder = opendir(path);
+    if (!folder) return -1;
+    int rc = 0;
+    struct dirent *entry;
+    errno = 0;
+    while (rc == 0 && (entry = readdir(folder))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) rc = each(context, entry->d_name);
+        if (rc == 0) errno = 0;
+    }
+    const int why = errno;
+    if (rc == 0 && why != 0) rc = -1;
+    closedir(folder);
+    errno = why;
+    return rc;
+}
+
+const gsa_system *gsa_system_default(void)
+{
+    static const gsa_system table = {
+        .alloc = posix_alloc,
+        .resize = posix_resize,
+        .release = posix_release,
+        .open = posix_open,
+        .read = posix_read,
+        .write = posix_write,
+        .sync = posix_sync,
+        .close = posix_close,
+        .truncate = posix_truncate,
+        .rename = posix_rename,
+        .remove = posix_remove,
+        .make_folder = posix_make_folder,
+        .sync_folder = posix_sync_folder,
+        .kind = posix_kind,
+        .list = posix_list,
+    };
+    return &table;
+}

@@ -1,0 +1,95 @@
+/* system.h - the one allocation table and the one file-system shim.
+ *
+ * Law.  Every allocation and every file operation of the project goes through the `gsa_system` that its constructor was
+ *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A handle keeps the pointer:
+ *       the table must outlive it. Functions are called from many threads at once.
+ *       Wherever a `const gsa_system *` is asked for, NULL means gsa_system_default(). */
+#ifndef GSA_SYSTEM_H
+#define GSA_SYSTEM_H
+#include <stddef.h>
+#include <stdint.h>
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum gsa_file_kind { GSA_FILE_ABSENT, GSA_FILE_REGULAR, GSA_FILE_FOLDER, GSA_FILE_OTHER /* device, FIFO, socket */ };
+enum gsa_open_mode { GSA_OPEN_READ, GSA_OPEN_CREATE /* must not exist */, GSA_OPEN_REPLACE /* truncate or create */,
+                     GSA_OPEN_APPEND /* at the end, created if absent */, GSA_OPEN_EXISTING /* write, never create */ };
+
+typedef struct gsa_system {
+    void *user;                                                     /* passed back, never read            */
+    /* memory: as malloc, realloc, free. resize(NULL) allocates; release(NULL) does nothing. Never called with 0 bytes.    */
+    void *(*alloc)(void *user, size_t bytes);
+    void *(*resize)(void *user, void *at, size_t bytes);
+    void (*release)(void *user, void *at);
+    /* files: < 0 is a failure with errno set. A descriptor is >= 0. read and write may be short; read returns 0 at the end. */
+    int (*open)(void *user, const char *path, int mode);            /* gsa_open_mode                      */
+    int64_t (*read)(void *user, int file, void *buffer, int64_t bytes);
+    int64_t (*write)(void *user, int file, const void *buffer, int64_t bytes);
+    int (*sync)(void *user, int file);                              /* to the medium                      */
+    int (*close)(void *user, int file);                             /* the file is closed in any case     */
+    int (*truncate)(void *user, const char *path, int64_t bytes);
+    int (*rename)(void *user, const char *from, const char *to);    /* replaces `to` atomically           */
+    int (*remove)(void *user, const char *path);                    /* a file, a link or an empty folder  */
+    int (*make_folder)(void *user, const char *path);               /* one level                          */
+    int (*sync_folder)(void *user, const char *path);
+    int (*kind)(void *user, const char *path, int64_t *bytes);      /* gsa_file_kind; bytes may be NULL   */
+    int (*list)(void *user, const char *path, int (*each)(void *context, const char *name), void *context);
+} gsa_system;
+
+/* malloc and POSIX; immutable, any thread. */
+const gsa_system *gsa_system_default(void);
+
+/* Memory through the table. All return NULL when count * size overflows or the table has no memory; a zero product
+ * allocates one byte, so that NULL always means failure. The caller owns the result and releases it with the same table. */
+void *gsa_alloc(const gsa_system *system, size_t count, size_t size);
+void *gsa_alloc_zero(const gsa_system *system, size_t count, size_t size);
+void *gsa_resize(const gsa_system *system, void *at, size_t count, size_t size); /* on failure `at` stays valid */
+void gsa_release(const gsa_system *system, void *at);
+char *gsa_copy_text(const gsa_system *system, const char *text);
+
+/* Fails with a sentence naming the bytes asked for; for callers that saw NULL. */
+gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes);
+
+/* Checked arithmetic on sizes that are never negative: 1 and *out, or 0 on overflow. */
+static inline int gsa_add(int64_t a, int64_t b, int64_t *out)
+{
+    if (a < 0 || b < 0 || a > INT64_MAX - b) return 0;
+    *out = a + b;
+    return 1;
+}
+static inline int gsa_mul(int64_t a, int64_t b, int64_t *out)
+{
+    if (a < 0 || b < 0 || (b != 0 && a > INT64_MAX / b)) return 0;
+    *out = a * b;
+    return 1;
+}
+
+/* Reads a whole file (at most `limit` bytes, else GSA_ERR_LIMIT). *data gets one more byte, a zero, that *bytes does not
+ * count; the caller releases it. "-" is standard input. */
+gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data, int64_t *bytes,
+                         gsa_error *error);
+
+/* Makes the folder and its missing parents; an existing folder is success. */
+gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error);
+
+/* ---- output: all or nothing -----------------------------------------------------------------------------------------
+ * Bytes go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the target, which is
+ * a regular file or nothing. A target that exists and is no regular file (device, FIFO) and "-" (standard output) is
+ * written directly, never renamed over, and its close is checked. Errors are sticky: after one, writes do nothing and
+ * commit reports it. */
+typedef struct gsa_output gsa_output;
+gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
+void gsa_output_write(gsa_output *output, const void *bytes, int64_t count);
+void gsa_output_text(gsa_output *output, const char *text);
+void gsa_output_format(gsa_output *output, const char *format, ...) GSA_PRINTF(2, 3);
+/* Ends the output in either case; `output` is released. Without commit nothing of the target has changed. */
+gsa_status gsa_output_commit(gsa_output *output, gsa_error *error);
+void gsa_output_abandon(gsa_output *output);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,317 @@
+/* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with it:
+ *   step-N.tmp          half-written or half-removed: removed
+ *   latest.tmp-XXXX     a `latest` that was never put in place: removed
+ *   step-N.old alone    killed between the two renames that replace a step-N: put back
+ *   step-N.old, step-N  killed before the replaced one was removed: removed */
+#include "checkpoint.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checkpoint_parts.h"
+#include "graph/system_parts.h"
+
+struct gsa_checkpoint {
+    const gsa_system *system;
+    int64_t step;
+    char *folder, *writing, *place; /* DIR, DIR/step-N.tmp, DIR/step-N */
+    gsa_names files;
+};
+
+/* ---- shared with checkpoint_find.c --------------------------------------------------------------------------------------- */
+
+char *gsa_text_of(const gsa_system *system, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length < 0 ? NULL : gsa_alloc(system, (size_t)length + 1, 1);
+    if (text) vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+int gsa_step_of(const char *name, const char *suffix, int64_t *step)
+{
+    const size_t prefix = strlen(GSA_STEP);
+    if (strncmp(name, GSA_STEP, prefix) != 0) return 0;
+    const char *digits = name + prefix;
+    const size_t count = strspn(digits, "0123456789");
+    if (count == 0 || count > 18 || (digits[0] == '0' && count > 1) || strcmp(digits + count, suffix) != 0) return 0;
+    *step = 0;
+    for (size_t i = 0; i < count; i++) *step = *step * 10 + (digits[i] - '0');
+    return 1;
+}
+
+gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error)
+{
+    if (names->count == names->room) {
+        const int room = names->room ? 2 * names->room : 16;
+        char **more = gsa_resize(names->system, names->at, (size_t)room, sizeof *more);
+        if (!more) return gsa_out_of_memory(error, "the names in a folder", room * (int64_t)sizeof *more);
+        names->at = more, names->room = room;
+    }
+    char *copy = gsa_copy_text(names->system, name);
+    if (!copy) return gsa_out_of_memory(error, "the names in a folder", (int64_t)strlen(name) + 1);
+    names->at[names->count++] = copy;
+    return GSA_OK;
+}
+
+static int add_listed(void *context, const char *name)
+{
+    gsa_names *names = context;
+    names->failed = gsa_names_add(names, name, NULL) != GSA_OK;
+    return names->failed;
+}
+
+gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names, gsa_error *error)
+{
+    char why[128];
+    *names = (gsa_names){ .system = system };
+    const int rc = system->list(system->user, folder, add_listed, names);
+    if (names->failed) return gsa_out_of_memory(error, folder, (int64_t)sizeof *names->at);
+    if (rc == 0) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be listed: %s", folder, gsa_errno_text(errno, why, sizeof why));
+}
+
+void gsa_names_release(gsa_names *names)
+{
+    for (int i = 0; i < names->count; i++) gsa_release(names->system, names->at[i]);
+    gsa_release(names->system, names->at);
+    names->at = NULL, names->count = names->room = 0;
+}
+
+/* ---- removing ------------------------------------------------------------------------------------------------------------ */
+
+static gsa_status cannot(const char *path, const char *what, gsa_error *error)
+{
+    char why[128];
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what, gsa_errno_text(errno, why, sizeof why));
+}
+
+static gsa_status remove_path(const gsa_system *system, const char *path, gsa_error *error)
+{
+    return system->remove(system->user, path) < 0 ? cannot(path, "removed", error) : GSA_OK;
+}
+
+static gsa_status remove_inside(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+{
+    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
+    const gsa_status status = remove_path(system, path, error);
+    gsa_release(system, path);
+    return status;
+}
+
+/* A folder of files. */
+static gsa_status remove_folder(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    gsa_names names;
+    gsa_status status = gsa_names_list(system, folder, &names, error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++) status = remove_inside(system, folder, names.at[i], error);
+    gsa_names_release(&names);
+    return status == GSA_OK ? remove_path(system, folder, error) : status;
+}
+
+/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a checkpoint. */
+static gsa_status discard(const gsa_system *system, const char *folder, int64_t step, const char *suffix, gsa_error *error)
+{
+    char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
+    char *to = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, step);
+    gsa_status status = GSA_OK;
+    if (!from || !to) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    else if (strcmp(suffix, GSA_WRITING) != 0 && system->rename(system->user, from, to) < 0)
+        status = cannot(from, "removed", error);
+    if (status == GSA_OK) status = remove_folder(system, to, error);
+    gsa_release(system, from);
+    gsa_release(system, to);
+    return status;
+}
+
+/* ---- begin --------------------------------------------------------------------------------------------------------------- */
+
+/* A replaced checkpoint: put back where the new one never came, else removed. */
+static gsa_status settle_replaced(const gsa_system *system, const char *folder, int64_t step, gsa_error *error)
+{
+    char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, step);
+    char *old = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_REPLACED, folder, step);
+    gsa_status status = GSA_OK;
+    const int kind = place ? system->kind(system->user, place, NULL) : -1;
+    if (!place || !old) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    else if (kind == GSA_FILE_FOLDER) status = discard(system, folder, step, GSA_REPLACED, error);
+    else if (kind != GSA_FILE_ABSENT || system->rename(system->user, old, place) < 0) status = cannot(old, "put back", error);
+    gsa_release(system, place);
+    gsa_release(system, old);
+    return status;
+}
+
+static gsa_status clean_one(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+{
+    int64_t step;
+    if (gsa_step_of(name, GSA_WRITING, &step)) return discard(system, folder, step, GSA_WRITING, error);
+    if (gsa_step_of(name, GSA_REPLACED, &step)) return settle_replaced(system, folder, step, error);
+    if (strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0) return remove_inside(system, folder, name, error);
+    return GSA_OK;
+}
+
+static gsa_status clean(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    gsa_names names;
+    gsa_status status = gsa_names_list(system, folder, &names, error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++) status = clean_one(system, folder, names.at[i], error);
+    gsa_names_release(&names);
+    return status;
+}
+
+static void end(gsa_checkpoint *checkpoint)
+{
+    const gsa_system *system = checkpoint->system;
+    gsa_names_release(&checkpoint->files);
+    gsa_release(system, checkpoint->folder);
+    gsa_release(system, checkpoint->writing);
+    gsa_release(system, checkpoint->place);
+    gsa_release(system, checkpoint);
+}
+
+static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    checkpoint->folder = gsa_copy_text(system, folder);
+    checkpoint->place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, checkpoint->step);
+    checkpoint->writing = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, checkpoint->step);
+    if (!checkpoint->folder || !checkpoint->place || !checkpoint->writing)
+        return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    gsa_status status = gsa_make_folders(system, folder, error);
+    if (status == GSA_OK) status = clean(system, folder, error);
+    if (status == GSA_OK && system->make_folder(system->user, checkpoint->writing) < 0)
+        status = cannot(checkpoint->writing, "made", error);
+    return status;
+}
+
+gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step, gsa_checkpoint **checkpoint,
+                                gsa_error *error)
+{
+    system = gsa_system_or_default(system);
+    *checkpoint = NULL;
+    if (step < 0 || step > INT64_C(999999999999999999))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a checkpoint's step is %" PRId64 ", not 0 or more", step);
+    gsa_checkpoint *made = gsa_alloc_zero(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, folder, (int64_t)sizeof *made);
+    made->system = made->files.system = system;
+    made->step = step;
+    const gsa_status status = begin(made, folder, error);
+    if (status != GSA_OK) end(made);
+    else *checkpoint = made;
+    return status;
+}
+
+gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa_output **output, gsa_error *error)
+{
+    *output = NULL;
+    if (!gsa_manifest_takes(name))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'",
+                        name);
+    for (int i = 0; i < checkpoint->files.count; i++)
+        if (strcmp(checkpoint->files.at[i], name) == 0)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' stands in '%s' already", name, checkpoint->writing);
+    char *path = gsa_text_of(checkpoint->system, "%s/%s", checkpoint->writing, name);
+    if (!path) return gsa_out_of_memory(error, checkpoint->writing, (int64_t)strlen(name));
+    gsa_status status = gsa_names_add(&checkpoint->files, name, error);
+    if (status == GSA_OK) status = gsa_output_open(checkpoint->system, path, output, error);
+    gsa_release(checkpoint->system, path);
+    return status;
+}
+
+/* ---- commit -------------------------------------------------------------------------------------------------------------- */
+
+/* step-N.tmp to step-N; what stands there steps aside and comes back when that fails. */
+static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    const int replaces = system->kind(system->user, checkpoint->place, NULL) != GSA_FILE_ABSENT;
+    char *old = gsa_text_of(system, "%s" GSA_REPLACED, checkpoint->place);
+    gsa_status status = GSA_OK;
+    if (!old) status = gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
+    else if (replaces && system->rename(system->user, checkpoint->place, old) < 0)
+        status = cannot(checkpoint->place, "replaced", error);
+    else if (system->rename(system->user, checkpoint->writing, checkpoint->place) < 0) {
+        status = cannot(checkpoint->place, "put in place", error);
+        if (replaces) system->rename(system->user, old, checkpoint->place); /* else the next begin does it */
+    }
+    gsa_release(system, old);
+    return status;
+}
+
+static gsa_status point_to(gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    gsa_output *output;
+    char *path = gsa_text_of(checkpoint->system, "%s/" GSA_LATEST, checkpoint->folder);
+    if (!path) return gsa_out_of_memory(error, checkpoint->folder, (int64_t)strlen(checkpoint->folder));
+    gsa_status status = gsa_output_open(checkpoint->system, path, &output, error);
+    gsa_release(checkpoint->system, path);
+    if (status != GSA_OK) return status;
+    gsa_output_format(output, GSA_STEP "%" PRId64 "\n", checkpoint->step);
+    return gsa_output_commit(output, error);
+}
+
+/* How many of the finished steps go before `step` when the oldest are to leave: first the new one, then those before it, newest
+ * first, then those after it, which belong to a run that was taken up again from an earlier step. */
+static int stays_before(int64_t a, int64_t b, int64_t newest)
+{
+    if ((a <= newest) != (b <= newest)) return a <= newest;
+    return a > b;
+}
+
+static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    gsa_names names;
+    int64_t step, other;
+    gsa_status status = gsa_names_list(system, checkpoint->folder, &names, error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++) {
+        int better = 0;
+        if (gsa_step_of(names.at[i], GSA_REPLACED, &step))
+            status = discard(system, checkpoint->folder, step, GSA_REPLACED, error);
+        if (!gsa_step_of(names.at[i], "", &step)) continue;
+        for (int j = 0; j < names.count; j++)
+            if (gsa_step_of(names.at[j], "", &other)) better += stays_before(other, step, checkpoint->step);
+        if (better >= keep) status = discard(system, checkpoint->folder, step, "", error);
+    }
+    gsa_names_release(&names);
+    return status == GSA_OK ? status
+                            : gsa_fail_at(error, status, "'%s' is saved, but an older one stays", checkpoint->place);
+}
+
+static gsa_status commit(gsa_checkpoint *checkpoint, int keep, int *placed, gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    if (keep < 1) return gsa_fail(error, GSA_ERR_ARGUMENT, "%d checkpoints cannot be kept: expected 1 or more", keep);
+    if (checkpoint->files.count == 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' has no files", checkpoint->writing);
+    gsa_status status = gsa_manifest_write(system, checkpoint->writing, &checkpoint->files, error);
+    if (status == GSA_OK) status = put_in_place(checkpoint, error);
+    if (status != GSA_OK) return status;
+    *placed = 1;
+    if (system->sync_folder(system->user, checkpoint->folder) < 0) return cannot(checkpoint->folder, "synchronised", error);
+    status = point_to(checkpoint, error);
+    return status == GSA_OK ? prune(checkpoint, keep, error) : status;
+}
+
+gsa_status gsa_checkpoint_commit(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
+{
+    int placed = 0;
+    const gsa_status status = commit(checkpoint, keep, &placed, error);
+    if (placed) end(checkpoint);
+    else gsa_checkpoint_abandon(checkpoint);
+    return status;
+}
+
+void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint)
+{
+    if (!checkpoint) return;
+    remove_folder(checkpoint->system, checkpoint->writing, NULL); /* what stays is removed by the next begin */
+    end(checkpoint);
+}

@@ -1,0 +1,123 @@
+/* checkpoint_find.c - the newest whole checkpoint of a folder: the one that `latest` names, else the newest whose manifest holds. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checkpoint.h"
+#include "checkpoint_parts.h"
+#include "graph/system_parts.h"
+
+typedef struct candidate {
+    int64_t step;
+    int replaced; /* step-N.old */
+} candidate;
+
+/* Its path when it is whole. */
+static gsa_status try_step(const gsa_system *system, const char *folder, candidate which, char **path, gsa_error *error)
+{
+    char *place =
+        gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step, which.replaced ? GSA_REPLACED : "");
+    if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    gsa_status status = GSA_OK;
+    if (system->kind(system->user, place, NULL) != GSA_FILE_FOLDER)
+        status = gsa_fail(error, GSA_ERR_IO, "'%s' is not there", place);
+    if (status == GSA_OK) status = gsa_manifest_check(system, place, error);
+    if (status == GSA_OK) *path = place;
+    else gsa_release(system, place);
+    return status;
+}
+
+static gsa_status read_latest(const gsa_system *system, const char *folder, int64_t *step, gsa_error *error)
+{
+    enum { LONGEST = 64 };
+    char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_LATEST, folder);
+    int64_t bytes;
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    gsa_status status = gsa_read_file(system, path, LONGEST, &text, &bytes, error);
+    if (status == GSA_OK && ((int64_t)strlen(text) != bytes || !gsa_step_of(text, "\n", step)))
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s:1: expected one line, '" GSA_STEP "N'", path);
+    gsa_release(system, text);
+    gsa_release(system, path);
+    return status;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    return x->step != y->step ? (x->step > y->step ? -1 : 1) : x->replaced - y->replaced;
+}
+
+/* All of them, newest first; released by the caller. */
+static gsa_status list_steps(const gsa_system *system, const char *folder, candidate **found, int *count, gsa_error *error)
+{
+    gsa_names names;
+    *found = NULL, *count = 0;
+    gsa_status status = gsa_names_list(system, folder, &names, error);
+    if (status == GSA_OK && !(*found = gsa_alloc(system, (size_t)names.count, sizeof **found)))
+        status = gsa_out_of_memory(error, folder, names.count * (int64_t)sizeof **found);
+    for (int i = 0; status == GSA_OK && i < names.count; i++) {
+        candidate one = { .replaced = 0 };
+        if (!gsa_step_of(names.at[i], "", &one.step)) {
+            one.replaced = gsa_step_of(names.at[i], GSA_REPLACED, &one.step);
+            if (!one.replaced) continue;
+        }
+        (*found)[(*count)++] = one;
+    }
+    gsa_names_release(&names);
+    if (*count > 1) qsort(*found, (size_t)*count, sizeof **found, newest_first);
+    return status;
+}
+
+/* The newest whole one but `latest` (-1: none), which was tried. */
+static gsa_status fall_back(const gsa_system *system, const char *folder, int64_t latest, const char *reason, char **path,
+                            gsa_error *error)
+{
+    candidate *found;
+    int count;
+    gsa_status status = list_steps(system, folder, &found, &count, error);
+    if (status == GSA_OK) status = GSA_ERR_FORMAT;
+    for (int i = 0; i < count && status != GSA_OK && status != GSA_ERR_MEMORY; i++)
+        if (found[i].step != latest || found[i].replaced) status = try_step(system, folder, found[i], path, error);
+    gsa_release(system, found);
+    if (status == GSA_OK || status == GSA_ERR_MEMORY) return status;
+    return gsa_fail(error, status, "'%s' holds no whole checkpoint: %s", folder, reason);
+}
+
+/* A step's own folder: no other is looked for. */
+static gsa_status take_itself(const gsa_system *system, const char *folder, char **path, gsa_error *error)
+{
+    const gsa_status status = gsa_manifest_check(system, folder, error);
+    if (status != GSA_OK) return status;
+    *path = gsa_copy_text(system, folder);
+    return *path ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+}
+
+static gsa_status take_latest(const gsa_system *system, const char *folder, char **path, char **warning, gsa_error *error)
+{
+    gsa_error reason = { GSA_OK, "" };
+    candidate latest = { -1, 0 };
+    gsa_status status = read_latest(system, folder, &latest.step, &reason);
+    if (status == GSA_OK) status = try_step(system, folder, latest, path, &reason);
+    if (status == GSA_OK) return GSA_OK;
+    if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", reason.text);
+    status = fall_back(system, folder, latest.step, reason.text, path, error);
+    if (status != GSA_OK) return status;
+    *warning = gsa_text_of(system, "%s; '%s' is used instead", reason.text, *path);
+    if (*warning) return GSA_OK;
+    gsa_release(system, *path);
+    *path = NULL;
+    return gsa_out_of_memory(error, folder, GSA_ERROR_SIZE);
+}
+
+gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, char **path, char **warning, gsa_error *error)
+{
+    system = gsa_system_or_default(system);
+    *path = *warning = NULL;
+    char *manifest = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
+    if (!manifest) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    const int itself = system->kind(system->user, manifest, NULL) == GSA_FILE_REGULAR;
+    gsa_release(system, manifest);
+    if (itself) return take_itself(system, folder, path, error);
+    if (system->kind(system->user, folder, NULL) == GSA_FILE_FOLDER)
+        return take_latest(system, folder, path, warning, error);
+    return gsa_fail(error, GSA_ERR_IO, "'%s' is no folder of checkpoints: it is not there or is a file", folder);
+}

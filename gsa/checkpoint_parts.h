@@ -1,0 +1,34 @@
+/* checkpoint_parts.h - what writing and finding checkpoints share; not installed. */
+#ifndef GSA_CHECKPOINT_PARTS_H
+#define GSA_CHECKPOINT_PARTS_H
+#include "graph/system.h"
+
+#define GSA_MANIFEST "manifest.sha256"
+#define GSA_LATEST "latest"
+#define GSA_STEP "step-"
+#define GSA_WRITING ".tmp" /* step-N.tmp: being written, or being removed */
+#define GSA_REPLACED ".old" /* step-N.old: whole; a newer step-N takes its place. Removed after that one is in `latest` */
+
+/* Formatted text, released by the caller; NULL: no memory. */
+char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(2, 3);
+
+/* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading zero. */
+int gsa_step_of(const char *name, const char *suffix, int64_t *step);
+
+typedef struct gsa_names { /* what a folder holds; owns its texts */
+    const gsa_system *system;
+    char **at;
+    int count, room, failed;
+} gsa_names;
+gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names, gsa_error *error);
+gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error);
+void gsa_names_release(gsa_names *names);
+
+/* ---- manifest.sha256: "<64 hex digits>  <name>" a line, as `sha256sum` prints and `sha256sum -c` checks. Names are
+ * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the folder. */
+int gsa_manifest_takes(const char *name);
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error);
+/* Every listed file is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO with the reason. Files beside them do not matter. */
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, gsa_error *error);
+
+#endif

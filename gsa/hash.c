@@ -1,0 +1,90 @@
+/* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression). */
+#include "hash.h"
+#include <string.h>
+
+static uint32_t rotate(uint32_t x, int by)
+{
+    return x >> by | x << (32 - by);
+}
+
+static uint32_t read_word(const uint8_t *at) /* big-endian */
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* W_t = s1(W_{t-2}) + W_{t-7} + s0(W_{t-15}) + W_{t-16} */
+static void schedule(uint32_t w[64], const uint8_t block[64])
+{
+    for (int t = 0; t < 16; t++) w[t] = read_word(block + 4 * t);
+    for (int t = 16; t < 64; t++) {
+        const uint32_t s0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
+        const uint32_t s1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
+        w[t] = s1 + w[t - 7] + s0 + w[t - 16];
+    }
+}
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2). */
+static const uint32_t constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
+    0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
+    0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
+    0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static void compress(uint32_t state[8], const uint8_t block[64])
+{
+    uint32_t w[64], s[8]; /* s: a .. h */
+    schedule(w, block);
+    memcpy(s, state, sizeof s);
+    for (int t = 0; t < 64; t++) {
+        const uint32_t sum1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25);
+        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+        const uint32_t t1 = s[7] + sum1 + choice + constants[t] + w[t];
+        const uint32_t sum0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
+        const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += t1;
+        s[0] = t1 + sum0 + majority;
+    }
+    for (int i = 0; i < 8; i++) state[i] += s[i];
+}
+
+void gsa_sha256_start(gsa_sha256 *hash)
+{
+    static const uint32_t initial[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+    memcpy(hash->state, initial, sizeof initial);
+    hash->bytes = 0;
+}
+
+void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes)
+{
+    const uint8_t *next = at;
+    while (bytes > 0) {
+        const int64_t used = (int64_t)(hash->bytes % 64), take = bytes < 64 - used ? bytes : 64 - used;
+        if (take == 64) {
+            compress(hash->state, next);
+        } else {
+            memcpy(hash->block + used, next, (size_t)take);
+            if (used + take == 64) compress(hash->state, hash->block);
+        }
+        hash->bytes += (uint64_t)take;
+        next += take, bytes -= take;
+    }
+}
+
+void gsa_sha256_end(gsa_sha256 *hash, char hex[65])
+{
+    static const char digits[] = "0123456789abcdef";
+    static const uint8_t padding[64] = { 0x80 };
+    const uint64_t bits = hash->bytes * 8;
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)(bits >> (56 - 8 * i));
+    gsa_sha256_add(hash, padding, 1 + (int64_t)((119 - hash->bytes % 64) % 64)); /* to 56 mod 64 */
+    gsa_sha256_add(hash, length, 8);
+    for (int i = 0; i < 64; i++) hex[i] = digits[hash->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    hex[64] = 0;
+}

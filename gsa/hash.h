@@ -1,0 +1,22 @@
+/* hash.h - SHA-256 (FIPS 180-4), for manifests that `sha256sum -c` reads. */
+#ifndef GSA_HASH_H
+#define GSA_HASH_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gsa_sha256 {
+    uint32_t state[8];
+    uint64_t bytes;
+    uint8_t block[64];
+} gsa_sha256;
+void gsa_sha256_start(gsa_sha256 *hash);
+void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);
+void gsa_sha256_end(gsa_sha256 *hash, char hex[65]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

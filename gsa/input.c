@@ -1,0 +1,162 @@
+#include "input.h"
+#include "tape_parts.h"
+#include <math.h>
+#include <stdio.h>
+
+struct gsa_input {
+    const gsa_system *system;
+    gsa_settings settings;
+    int64_t vocabulary;
+    int32_t width;
+    uint32_t site;
+    gsa_parameter *embedding, *weight, *bias, *positions, *gain, *shift;
+};
+
+static gsa_status add(gsa_parameters *ps, const char *name, const char *leaf, int64_t rows, int64_t cols, int init, double scale,
+                      int flags, gsa_parameter **p, gsa_error *error)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s.%s", name, leaf);
+    return gsa_parameters_add(ps, full, rows, cols, init, scale, flags, p, error);
+}
+
+static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_parameters *ps, gsa_error *error)
+{
+    const gsa_settings *s = &in->settings;
+    gsa_status status = GSA_OK;
+    if (in->vocabulary > 0)
+        status = add(ps, o->name, "embedding.weight", in->vocabulary, in->width, GSA_INIT_NORMAL, o->embedding_std,
+                     GSA_NO_DECAY | GSA_ZERO_ROW | (o->frozen ? GSA_FROZEN : 0), &in->embedding, error);
+    if (status == GSA_OK && (in->vocabulary == 0 || in->width != s->hidden)) {
+        status = add(ps, o->name, "linear.weight", s->hidden, in->width, s->init, s->init_scale, 0, &in->weight, error);
+        if (status == GSA_OK)
+            status = add(ps, o->name, "linear.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->bias, error);
+    }
+    if (status == GSA_OK && s->position == GSA_POSITION_LEARNED)
+        status = add(ps, o->name, "position.weight", s->position_max, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY, &in->positions,
+                     error);
+    const int norm = s->input == GSA_INPUT_NORM || s->input == GSA_INPUT_NORM_DROPOUT || s->input == GSA_INPUT_DROPOUT_NORM;
+    if (status == GSA_OK && norm) {
+        status = add(ps, o->name, "norm.gain", 1, s->hidden, GSA_INIT_ONE, 0, GSA_NO_DECAY, &in->gain, error);
+        if (status == GSA_OK)
+            status = add(ps, o->name, "norm.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->shift, error);
+    }
+    return status;
+}
+
+gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settings, const gsa_input_options *options,
+                            gsa_parameters *parameters, gsa_input **input, gsa_error *error)
+{
+    if (options->vocabulary < 0 || options->width < 0 || (options->vocabulary == 0 && options->width == 0))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "input: a vocabulary of %lld and a width of %d: one of them must be at least 1",
+                        (long long)options->vocabulary, options->width);
+    gsa_input *in = gsa_alloc_zero(system, 1, sizeof *in);
+    if (!in) return gsa_out_of_memory(error, "an input", (int64_t)sizeof *in);
+    in->system = system;
+    in->settings = *settings;
+    in->vocabulary = options->vocabulary;
+    in->site = options->site;
+    in->width = options->width ? options->width : settings->hidden;
+    const gsa_status status = add_all(in, options, parameters, error);
+    if (status != GSA_OK) gsa_release(system, in);
+    else *input = in;
+    return status;
+}
+
+void gsa_input_release(gsa_input *input)
+{
+    if (input) gsa_release(input->system, input);
+}
+
+gsa_parameter *gsa_input_embedding(const gsa_input *input)
+{
+    return input->embedding;
+}
+
+/* Where each token stands: its example and its place, in the backend's memory. */
+typedef struct places {
+    int64_t tokens;
+    int32_t longest;
+    const int32_t *local;
+    gsa_row_identity identity;
+} places;
+
+static int find_places(gsa_tape *tape, const int32_t *length, int32_t count, places *out)
+{
+    *out = (places){ 0 };
+    for (int32_t e = 0; e < count; e++) {
+        out->tokens += length[e];
+        if (length[e] > out->longest) out->longest = length[e];
+    }
+    const int64_t bytes = out->tokens * (int64_t)sizeof(int32_t);
+    int32_t *example = gsa_tape_host(tape, bytes), *local = gsa_tape_host(tape, bytes);
+    if (out->tokens && (!example || !local)) return 0;
+    int64_t at = 0;
+    for (int32_t e = 0; e < count; e++)
+        for (int32_t i = 0; i < length[e]; i++, at++) example[at] = e, local[at] = i;
+    out->identity.example = gsa_tape_upload(tape, example, bytes);
+    out->local = out->identity.local = gsa_tape_upload(tape, local, bytes);
+    return 1;
+}
+
+/* PE(pos, 2i) = sin(pos / base^(2i/hidden)), PE(pos, 2i+1) = cos of the same (Vaswani et al. 2017, section 3.5) */
+static gsa_tensor *sinusoids(gsa_tape *tape, int32_t rows, int32_t hidden, double base)
+{
+    double *table = gsa_tape_host(tape, (int64_t)rows * hidden * (int64_t)sizeof *table);
+    if (!table && rows) return NULL;
+    for (int32_t p = 0; p < rows; p++)
+        for (int32_t c = 0; c < hidden; c++) {
+            const double angle = p / pow(base, (double)(c - c % 2) / hidden);
+            table[(int64_t)p * hidden + c] = c % 2 ? cos(angle) : sin(angle);
+        }
+    return gsa_tape_constant(tape, table, GSA_F64, rows, hidden);
+}
+
+static gsa_tensor *add_positions(const gsa_input *in, gsa_tape *tape, gsa_tensor *x, const places *at)
+{
+    const gsa_settings *s = &in->settings;
+    if (s->position == GSA_POSITION_NONE) return x;
+    if (s->position == GSA_POSITION_LEARNED && at->longest > s->position_max)
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "an example of %d tokens exceeds position_max = %d of the learned positions",
+                             at->longest, s->position_max);
+    gsa_tensor *table =
+        in->positions ? &in->positions->value : sinusoids(tape, at->longest, s->hidden, s->position_base);
+    return gsa_op_gather(tape, x, table, at->local, at->tokens, 1, 0);
+}
+
+static gsa_tensor *normed(const gsa_input *in, gsa_tape *tape, gsa_tensor *x)
+{
+    return gsa_op_norm(tape, x, &in->gain->value, &in->shift->value, in->settings.norm_eps);
+}
+
+static gsa_tensor *finish(const gsa_input *in, gsa_tape *tape, gsa_tensor *x, gsa_row_identity rows)
+{
+    const int order = in->settings.input;
+    const double p = in->settings.dropout_input;
+    if (order == GSA_INPUT_NORM || order == GSA_INPUT_NORM_DROPOUT) x = normed(in, tape, x);
+    if (order != GSA_INPUT_PLAIN && order != GSA_INPUT_NORM) x = gsa_op_dropout(tape, x, p, in->site, rows);
+    if (order == GSA_INPUT_DROPOUT_NORM) x = normed(in, tape, x);
+    return x;
+}
+
+gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
+                              const int32_t *length, int32_t count)
+{
+    places at;
+    if (!find_places(tape, length, count, &at)) return NULL;
+    gsa_tensor *x = features;
+    double scale = input->settings.input_scale;
+    gsa_tape_default_examples(tape, count);
+    if (input->embedding) {
+        const int32_t *id = gsa_tape_upload(tape, ids, at.tokens * (int64_t)sizeof *ids);
+        const int direct = input->weight == NULL;
+        x = gsa_op_gather(tape, NULL, &input->embedding->value, id, at.tokens, direct ? scale : 1, 1);
+        if (direct) scale = 1;
+    }
+    if (x && x->rows != at.tokens)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: %lld feature rows for %lld tokens", (long long)x->rows,
+                             (long long)at.tokens);
+    if (input->weight) x = gsa_op_linear(tape, x, &input->weight->value, &input->bias->value);
+    if (scale != 1) x = gsa_op_combine(tape, &x, &scale, 1);
+    return finish(input, tape, add_positions(input, tape, x, &at), at.identity);
+}

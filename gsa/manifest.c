@@ -1,0 +1,117 @@
+/* manifest.c - the hashes of a folder's files. O(bytes) time, one buffer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include "checkpoint_parts.h"
+#include "graph/system_parts.h"
+#include "hash.h"
+
+enum { BUFFER = 1 << 14, HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
+
+int gsa_manifest_takes(const char *name)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const size_t bytes = strlen(name);
+    return bytes > 0 && bytes <= LONGEST_NAME && name[0] != '.' && strspn(name, known) == bytes &&
+           strcmp(name, GSA_MANIFEST) != 0;
+}
+
+static gsa_status cannot_read(const char *path, gsa_error *error)
+{
+    char why[128];
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path, gsa_errno_text(errno, why, sizeof why));
+}
+
+static gsa_status hash_path(const gsa_system *system, const char *path, char hex[HEX + 1], gsa_error *error)
+{
+    char buffer[BUFFER];
+    gsa_sha256 hash;
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    if (file < 0) return cannot_read(path, error);
+    gsa_status status = GSA_OK;
+    gsa_sha256_start(&hash);
+    for (;;) {
+        const int64_t got = system->read(system->user, file, buffer, BUFFER);
+        if (got < 0) status = cannot_read(path, error);
+        if (got <= 0) break;
+        gsa_sha256_add(&hash, buffer, got);
+    }
+    system->close(system->user, file);
+    gsa_sha256_end(&hash, hex);
+    return status;
+}
+
+static gsa_status hash_file(const gsa_system *system, const char *folder, const char *name, char hex[HEX + 1],
+                            gsa_error *error)
+{
+    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    const gsa_status status = hash_path(system, path, hex, error);
+    gsa_release(system, path);
+    return status;
+}
+
+static gsa_status write_lines(const gsa_system *system, const char *folder, const gsa_names *names, gsa_output *output,
+                              gsa_error *error)
+{
+    char hex[HEX + 1];
+    for (int i = 0; i < names->count; i++) {
+        const gsa_status status = hash_file(system, folder, names->at[i], hex, error);
+        if (status != GSA_OK) return status;
+        gsa_output_format(output, "%s  %s\n", hex, names->at[i]);
+    }
+    return GSA_OK;
+}
+
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error)
+{
+    gsa_output *output;
+    char *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    gsa_status status = gsa_output_open(system, path, &output, error);
+    gsa_release(system, path);
+    if (status != GSA_OK) return status;
+    status = write_lines(system, folder, names, output, error);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
+/* One line, which is ended with a zero byte in place of its line end. */
+static gsa_status check_line(const gsa_system *system, const char *folder, const char *line, int number, gsa_error *error)
+{
+    char hex[HEX + 1];
+    if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 || !gsa_manifest_takes(line + HEX + 2))
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name", folder,
+                        number);
+    const char *name = line + HEX + 2;
+    const gsa_status status = hash_file(system, folder, name, hex, error);
+    if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
+    return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says", folder, name);
+}
+
+static gsa_status check_lines(const gsa_system *system, const char *folder, char *text, int64_t bytes, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    char *line = text;
+    for (int number = 1; status == GSA_OK && (number == 1 || line < text + bytes); number++) {
+        char *end = memchr(line, '\n', (size_t)(text + bytes - line));
+        if (!end) return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: the line does not end", folder, number);
+        *end = 0;
+        status = check_line(system, folder, line, number, error);
+        line = end + 1;
+    }
+    return status;
+}
+
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
+    int64_t bytes;
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    gsa_status status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
+    gsa_release(system, path);
+    if (status == GSA_OK) status = check_lines(system, folder, text, bytes, error);
+    gsa_release(system, text);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* ops_dense.c - linear maps, elementwise ops and layer norm. Each backward stands under the forward it differentiates. */
+#include "tape_parts.h"
+#include <string.h>
+
+/* ---- y = x w^T + bias:  x [r, in], w [out, in], y [r, out] */
+typedef struct linear_op {
+    gsa_op op;
+    gsa_tensor *x, *w, *bias;
+} linear_op;
+
+static void linear_back(gsa_tape *tape, gsa_op *op)
+{
+    linear_op *l = (linear_op *)op;
+    const gsa_tensor *y = op->out;
+    const int64_t r = y->rows, out = y->cols, in = l->x->cols;
+    void *dx = gsa_tape_grad(tape, l->x), *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
+    if (dx) GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in, 1); /* dx += dy w */
+    if (dw) GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in, 1); /* dw += dy^T x */
+    if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
+}
+
+gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias)
+{
+    if (tape->failed || !x || !w) return NULL;
+    if (x->cols != w->cols || (bias && bias->cols != w->rows))
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]", (long long)x->rows,
+                             (long long)x->cols, (long long)w->rows, (long long)w->cols);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, w->rows, x->wants_grad || w->wants_grad || (bias && bias->wants_grad));
+    if (!y) return NULL;
+    if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows, x->cols, x->cols, 0)) return NULL;
+    if (bias && !GSA_CALL(tape, bias_forward, y->data, bias->data, y->rows, y->cols)) return NULL;
+    linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
+    if (op) op->x = x, op->w = w, op->bias = bias;
+    return y;
+}
+
+/* ---- y = sum_i weight_i x_i */
+typedef struct combine_op {
+    gsa_op op;
+    gsa_tensor **x;
+    double *weight;
+    int count;
+} combine_op;
+
+static void combine_back(gsa_tape *tape, gsa_op *op)
+{
+    combine_op *c = (combine_op *)op;
+    for (int i = 0; i < c->count; i++) {
+        void *dx = gsa_tape_grad(tape, c->x[i]);
+        if (dx) GSA_CALL(tape, accumulate, dx, op->out->grad, c->weight[i], op->out->rows * op->out->cols);
+    }
+}
+
+gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *weight, int count)
+{
+    int wants = 0;
+    for (int i = 0; i < count; i++) {
+        if (tape->failed || !x[i]) return NULL;
+        if (x[i]->rows != x[0]->rows || x[i]->cols != x[0]->cols)
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: term %d is [%lld, %lld], the first [%lld, %lld]", i,
+                                 (long long)x[i]->rows, (long long)x[i]->cols, (long long)x[0]->rows, (long long)x[0]->cols);
+        wants |= x[i]->wants_grad;
+    }
+    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: %d terms, at least 1 is needed", count);
+    if (count == 1 && weight[0] == 1) return x[0];
+    gsa_tensor *y = gsa_tape_new(tape, x[0]->rows, x[0]->cols, wants);
+    if (!y) return NULL;
+    const int64_t n = y->rows * y->cols, bytes = gsa_tape_bytes(tape, y->rows, y->cols);
+    if (count == 2 && weight[0] == 1 && weight[1] == 1) {
+        if (!GSA_CALL(tape, add, y->data, x[0]->data, x[1]->data, n)) return NULL;
+    } else {
+        if (bytes > 0 && !GSA_CALL(tape, zero_fill, y->data, bytes)) return NULL;
+        for (int i = 0; i < count; i++)
+            if (!GSA_CALL(tape, accumulate, y->data, x[i]->data, weight[i], n)) return NULL;
+    }
+    combine_op *op = gsa_tape_record(tape, sizeof *op, combine_back, y);
+    if (op) {
+        op->count = count;
+        op->x = gsa_tape_host(tape, count * (int64_t)sizeof *op->x);
+        op->weight = gsa_tape_host(tape, count * (int64_t)sizeof *op->weight);
+        if (tape->failed) return NULL;
+        memcpy(op->x, x, (size_t)count * sizeof *op->x);
+        memcpy(op->weight, weight, (size_t)count * sizeof *op->weight);
+    }
+    return y;
+}
+
+gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b)
+{
+    return gsa_op_combine(tape, (gsa_tensor *[]){ a, b }, (const double[]){ 1, 1 }, 2);
+}
+
+/* ---- y = f(x) */
+typedef struct activate_op {
+    gsa_op op;
+    gsa_tensor *x;
+    int activation;
+} activate_op;
+
+static void activate_back(gsa_tape *tape, gsa_op *op)
+{
+    activate_op *a = (activate_op *)op;
+    void *dx = gsa_tape_grad(tape, a->x);
+    if (dx) GSA_CALL(tape, activate_backward, dx, op->out->grad, a->x->data, a->activation, op->out->rows * op->out->cols);
+}
+
+gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation)
+{
+    if (tape->failed || !x) return NULL;
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
+    if (!y || !GSA_CALL(tape, activate_forward, y->data, x->data, activation, x->rows * x->cols)) return NULL;
+    activate_op *op = gsa_tape_record(tape, sizeof *op, activate_back, y);
+    if (op) op->x = x, op->activation = activation;
+    return y;
+}
+
+/* ---- y = x mask / (1 - p) */
+typedef struct dropout_op {
+    gsa_op op;
+    gsa_tensor *x;
+    gsa_dropout dropout;
+} dropout_op;
+
+static void dropout_back(gsa_tape *tape, gsa_op *op)
+{
+    dropout_op *d = (dropout_op *)op;
+    void *dx = gsa_tape_grad(tape, d->x);
+    if (dx) GSA_CALL(tape, dropout_backward, dx, op->out->grad, &d->dropout, op->out->rows, op->out->cols);
+}
+
+gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site, gsa_row_identity rows)
+{
+    if (tape->failed || !x) return NULL;
+    if (!tape->training || p == 0 || x->rows == 0) return x;
+    if (!tape->example_id)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "dropout needs the examples' numbers: gsa_tape_examples was not called");
+    const gsa_dropout dropout = gsa_tape_dropout(tape, p, site, rows);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
+    if (!y || !GSA_CALL(tape, dropout_forward, y->data, x->data, &dropout, x->rows, x->cols)) return NULL;
+    dropout_op *op = gsa_tape_record(tape, sizeof *op, dropout_back, y);
+    if (op) op->x = x, op->dropout = dropout;
+    return y;
+}
+
+/* ---- y = layer_norm(x) gain + bias; the mean and 1/std of each row are kept */
+typedef struct norm_op {
+    gsa_op op;
+    gsa_tensor *x, *gain, *bias, *mean, *rstd;
+} norm_op;
+
+static void norm_back(gsa_tape *tape, gsa_op *op)
+{
+    norm_op *n = (norm_op *)op;
+    void *dx = gsa_tape_grad(tape, n->x), *dgain = gsa_tape_grad(tape, n->gain), *dbias = gsa_tape_grad(tape, n->bias);
+    GSA_CALL(tape, norm_backward, dx, dgain, dbias, op->out->grad, n->x->data, n->gain->data, n->mean->data, n->rstd->data,
+             op->out->rows, op->out->cols);
+}
+
+gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps)
+{
+    if (tape->failed || !x || !gain || !bias) return NULL;
+    if (gain->cols != x->cols || bias->cols != x->cols)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "norm: %lld columns, but gain has %lld and bias %lld", (long long)x->cols,
+                             (long long)gain->cols, (long long)bias->cols);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad || gain->wants_grad || bias->wants_grad);
+    gsa_tensor *mean = gsa_tape_new(tape, x->rows, 1, 0), *rstd = gsa_tape_new(tape, x->rows, 1, 0);
+    if (!y || !mean || !rstd) return NULL;
+    if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data, bias->data, eps, x->rows, x->cols))
+        return NULL;
+    norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
+    if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;
+    return y;
+}

@@ -1,0 +1,179 @@
+/* ops_rows.c - rows: views, concatenation, gather, select, pooling. */
+#include "tape_parts.h"
+#include <string.h>
+
+/* ---- rows first.. of x, sharing memory and gradient: nothing to record */
+gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t rows)
+{
+    if (tape->failed || !x) return NULL;
+    if (first < 0 || rows < 0 || first > x->rows - rows)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "view: rows %lld..%lld of a tensor of %lld rows", (long long)first,
+                             (long long)(first + rows), (long long)x->rows);
+    if (first == 0 && rows == x->rows) return x;
+    gsa_tensor *whole = x->whole ? x->whole : x, *view = gsa_tape_host(tape, (int64_t)sizeof *view);
+    if (!view) return NULL;
+    const int64_t start = first + (x->whole ? x->first : 0);
+    char *data = whole->data;
+    *view = (gsa_tensor){ .rows = rows, .cols = x->cols, .wants_grad = x->wants_grad, .whole = whole, .first = start,
+                          .data = data ? data + start * x->cols * tape->backend->real_bytes : NULL };
+    return view;
+}
+
+/* ---- below each other */
+typedef struct concat_op {
+    gsa_op op;
+    gsa_tensor **x;
+    int count;
+} concat_op;
+
+static void concat_back(gsa_tape *tape, gsa_op *op)
+{
+    concat_op *c = (concat_op *)op;
+    const char *dy = op->out->grad;
+    for (int i = 0; i < c->count; i++) {
+        const int64_t n = c->x[i]->rows * c->x[i]->cols;
+        void *dx = n ? gsa_tape_grad(tape, c->x[i]) : NULL;
+        if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, n);
+        dy += n * tape->backend->real_bytes;
+    }
+}
+
+/* The tensors with rows, when they lie one after the other in one tensor already: that stretch of it. */
+static gsa_tensor *neighbours(gsa_tape *tape, gsa_tensor *const *x, int count)
+{
+    gsa_tensor *whole = NULL;
+    int64_t first = 0, end = 0;
+    for (int i = 0; i < count; i++) {
+        if (x[i]->rows == 0) continue;
+        gsa_tensor *w = x[i]->whole ? x[i]->whole : x[i];
+        const int64_t at = x[i]->whole ? x[i]->first : 0;
+        if (!whole) whole = w, first = end = at;
+        if (w != whole || at != end) return NULL;
+        end += x[i]->rows;
+    }
+    return whole ? gsa_op_view(tape, whole, first, end - first) : x[0];
+}
+
+gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
+{
+    int64_t rows = 0;
+    int wants = 0;
+    for (int i = 0; i < count; i++) {
+        if (tape->failed || !x[i]) return NULL;
+        if (x[i]->cols != x[0]->cols)
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: part %d has %lld columns, the first %lld", i, (long long)x[i]->cols,
+                                 (long long)x[0]->cols);
+        rows += x[i]->rows;
+        wants |= x[i]->wants_grad;
+    }
+    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: %d parts, at least 1 is needed", count);
+    gsa_tensor *y = neighbours(tape, x, count);
+    if (y || tape->failed) return y;
+    y = gsa_tape_new(tape, rows, x[0]->cols, wants);
+    char *to = y ? y->data : NULL;
+    for (int i = 0; y && i < count; i++) {
+        const int64_t bytes = gsa_tape_bytes(tape, x[i]->rows, x[i]->cols);
+        if (bytes && !GSA_CALL(tape, copy, to, x[i]->data, bytes)) return NULL;
+        to += bytes;
+    }
+    concat_op *op = gsa_tape_record(tape, sizeof *op, concat_back, y);
+    if (op) {
+        op->count = count;
+        op->x = gsa_tape_host(tape, count * (int64_t)sizeof *op->x);
+        if (!op->x) return NULL;
+        memcpy(op->x, x, (size_t)count * sizeof *op->x);
+    }
+    return tape->failed ? NULL : y;
+}
+
+/* ---- y[i] = base[i] + scale table[ids[i]] */
+typedef struct gather_op {
+    gsa_op op;
+    gsa_tensor *base, *table;
+    const int32_t *ids;
+    double scale;
+    int32_t first_id;
+} gather_op;
+
+static void gather_back(gsa_tape *tape, gsa_op *op)
+{
+    gather_op *g = (gather_op *)op;
+    const gsa_tensor *y = op->out;
+    void *dbase = gsa_tape_grad(tape, g->base), *dtable = gsa_tape_grad(tape, g->table);
+    if (dbase) GSA_CALL(tape, accumulate, dbase, y->grad, 1, y->rows * y->cols);
+    if (dtable)
+        GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
+}
+
+gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows, double scale,
+                          int32_t first_id)
+{
+    if (tape->failed || !table) return NULL;
+    if (base && (base->rows != rows || base->cols != table->cols))
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "gather: base is [%lld, %lld], but [%lld, %lld] is gathered",
+                             (long long)base->rows, (long long)base->cols, (long long)rows, (long long)table->cols);
+    gsa_tensor *y = gsa_tape_new(tape, rows, table->cols, table->wants_grad || (base && base->wants_grad));
+    if (!y) return NULL;
+    const int64_t bytes = gsa_tape_bytes(tape, rows, table->cols);
+    if (base && bytes && !GSA_CALL(tape, copy, y->data, base->data, bytes)) return NULL;
+    if (rows && !GSA_CALL(tape, gather_forward, y->data, table->data, ids, scale, base != NULL, rows, table->cols, table->rows))
+        return NULL;
+    gather_op *op = gsa_tape_record(tape, sizeof *op, gather_back, y);
+    if (op) op->base = base, op->table = table, op->ids = ids, op->scale = scale, op->first_id = first_id;
+    return y;
+}
+
+/* ---- y[i] = mask[i] ? a[i] : b[i] */
+typedef struct select_op {
+    gsa_op op;
+    gsa_tensor *a, *b;
+    const uint8_t *mask;
+} select_op;
+
+static void select_back(gsa_tape *tape, gsa_op *op)
+{
+    select_op *s = (select_op *)op;
+    void *da = gsa_tape_grad(tape, s->a), *db = gsa_tape_grad(tape, s->b);
+    GSA_CALL(tape, select_backward, da, db, s->mask, op->out->grad, op->out->rows, op->out->cols);
+}
+
+gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gsa_tensor *b)
+{
+    if (tape->failed || !a || !b) return NULL;
+    if (a->rows != b->rows || a->cols != b->cols)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "select: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
+                             (long long)a->cols, (long long)b->rows, (long long)b->cols);
+    gsa_tensor *y = gsa_tape_new(tape, a->rows, a->cols, a->wants_grad || b->wants_grad);
+    if (!y || !GSA_CALL(tape, select_forward, y->data, mask, a->data, b->data, y->rows, y->cols)) return NULL;
+    select_op *op = gsa_tape_record(tape, sizeof *op, select_back, y);
+    if (op) op->a = a, op->b = b, op->mask = mask;
+    return y;
+}
+
+/* ---- y[e] = mean or maximum over the example's rows */
+typedef struct pool_op {
+    gsa_op op;
+    gsa_tensor *x;
+    int32_t *arg;
+    const int64_t *offset;
+    int maximum;
+} pool_op;
+
+static void pool_back(gsa_tape *tape, gsa_op *op)
+{
+    pool_op *p = (pool_op *)op;
+    void *dx = gsa_tape_grad(tape, p->x);
+    if (dx) GSA_CALL(tape, pool_backward, dx, op->out->grad, p->arg, p->offset, p->maximum, op->out->rows, op->out->cols);
+}
+
+gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum)
+{
+    if (tape->failed || !x) return NULL;
+    gsa_tensor *y = gsa_tape_new(tape, examples, x->cols, x->wants_grad);
+    int32_t *arg = maximum && y ? gsa_tape_memory(tape, examples * x->cols * (int64_t)sizeof *arg) : NULL;
+    if (tape->failed) return NULL;
+    if (examples && !GSA_CALL(tape, pool_forward, y->data, arg, x->data, offset, maximum, examples, x->cols)) return NULL;
+    pool_op *op = gsa_tape_record(tape, sizeof *op, pool_back, y);
+    if (op) op->x = x, op->arg = arg, op->offset = offset, op->maximum = maximum;
+    return y;
+}

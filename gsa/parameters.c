@@ -1,0 +1,172 @@
+#include "parameters.h"
+#include "kernels/philox.h"
+#include <math.h>
+#include <string.h>
+
+struct gsa_parameters {
+    const gsa_system *system;
+    gsa_backend *backend;
+    uint32_t seed;
+    gsa_parameter **at;
+    int count, room;
+};
+
+gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed, gsa_parameters **parameters,
+                                 gsa_error *error)
+{
+    gsa_parameters *made = gsa_alloc_zero(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, "parameters", (int64_t)sizeof *made);
+    made->system = system;
+    made->backend = backend;
+    made->seed = seed;
+    *parameters = made;
+    return GSA_OK;
+}
+
+static void parameter_free(gsa_parameters *ps, gsa_parameter *p)
+{
+    if (!p) return;
+    if (p->value.data) ps->backend->free(ps->backend, p->value.data);
+    if (p->value.grad) ps->backend->free(ps->backend, p->value.grad);
+    gsa_release(ps->system, p->name);
+    gsa_release(ps->system, p);
+}
+
+void gsa_parameters_release(gsa_parameters *parameters)
+{
+    if (!parameters) return;
+    for (int i = 0; i < parameters->count; i++) parameter_free(parameters, parameters->at[i]);
+    gsa_release(parameters->system, parameters->at);
+    gsa_release(parameters->system, parameters);
+}
+
+/* FNV-1a: 64 bits of a name, so that two parameters of one shape do not start equal. */
+static uint64_t name_hash(const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static double unit(uint32_t word) /* (0, 1) */
+{
+    return ((double)word + 0.5) * 0x1p-32;
+}
+
+static double draw(const gsa_parameter *p, const uint32_t *word)
+{
+    const double u = unit(word[0]), both = (double)(p->value.rows + p->value.cols);
+    switch (p->init) {
+    case GSA_INIT_ONE: return 1;
+    case GSA_INIT_XAVIER: return (2 * u - 1) * sqrt(6 / both);
+    case GSA_INIT_NORMAL: return p->scale * sqrt(-2 * log(u)) * cos(6.283185307179586476925 * unit(word[1]));
+    case GSA_INIT_UNIFORM: return (2 * u - 1) * p->scale;
+    case GSA_INIT_FAN_IN: return (2 * u - 1) / sqrt((double)p->value.cols);
+    default: return 0;
+    }
+}
+
+static gsa_status initialise(gsa_parameters *ps, gsa_parameter *p, gsa_error *error)
+{
+    const int64_t count = p->value.rows * p->value.cols;
+    double *values = gsa_alloc(ps->system, (size_t)count, sizeof *values);
+    if (!values) return gsa_out_of_memory(error, p->name, count * (int64_t)sizeof *values);
+    const uint64_t h = name_hash(p->name);
+    for (int64_t i = 0; i < count; i++) {
+        const gsa_philox c = { { (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)h, (uint32_t)(h >> 32) } };
+        values[i] = draw(p, gsa_philox4x32(c, ps->seed, 0x70617261u).word);
+    }
+    if (p->flags & GSA_ZERO_ROW) memset(values, 0, (size_t)p->value.cols * sizeof *values);
+    const gsa_status status = gsa_tensor_write(ps->backend, &p->value, values, error);
+    gsa_release(ps->system, values);
+    return status;
+}
+
+static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, gsa_error *error)
+{
+    gsa_backend *b = ps->backend;
+    int64_t bytes;
+    if (p->value.rows < 1 || p->value.cols < 1 || !gsa_mul(p->value.rows, p->value.cols, &bytes) ||
+        !gsa_mul(bytes, b->real_bytes, &bytes))
+        return gsa_fail(error, GSA_ERR_LIMIT, "parameter %s: %lld x %lld is no possible shape", name, (long long)p->value.rows,
+                        (long long)p->value.cols);
+    p->name = gsa_copy_text(ps->system, name);
+    if (!p->name) return gsa_out_of_memory(error, name, (int64_t)strlen(name) + 1);
+    p->value.data = b->alloc(b, bytes);
+    if (!p->value.data) return gsa_out_of_memory(error, name, bytes);
+    if (!(p->flags & GSA_FROZEN)) {
+        p->value.wants_grad = 1;
+        p->value.grad = b->alloc(b, bytes);
+        if (!p->value.grad) return gsa_out_of_memory(error, name, bytes);
+        if (b->zero_fill(b, p->value.grad, bytes) != GSA_OK) return gsa_fail(error, b->error.status, "%s", b->error.text);
+    }
+    return initialise(ps, p, error);
+}
+
+gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init, double scale,
+                              int flags, gsa_parameter **parameter, gsa_error *error)
+{
+    if (gsa_parameters_find(parameters, name))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);
+    if (parameters->count == parameters->room) {
+        const int room = parameters->room ? 2 * parameters->room : 64;
+        gsa_parameter **at = gsa_resize(parameters->system, parameters->at, (size_t)room, sizeof *at);
+        if (!at) return gsa_out_of_memory(error, "parameters", room * (int64_t)sizeof *at);
+        parameters->at = at;
+        parameters->room = room;
+    }
+    gsa_parameter *p = gsa_alloc_zero(parameters->system, 1, sizeof *p);
+    if (!p) return gsa_out_of_memory(error, name, (int64_t)sizeof *p);
+    p->value.rows = rows;
+    p->value.cols = cols;
+    p->init = init;
+    p->scale = scale;
+    p->flags = flags;
+    const gsa_status status = build(parameters, p, name, error);
+    if (status != GSA_OK) {
+        parameter_free(parameters, p);
+        return status;
+    }
+    parameters->at[parameters->count++] = *parameter = p;
+    return GSA_OK;
+}
+
+int gsa_parameters_count(const gsa_parameters *parameters)
+{
+    return parameters->count;
+}
+
+gsa_parameter *gsa_parameters_at(const gsa_parameters *parameters, int index)
+{
+    return parameters->at[index];
+}
+
+gsa_parameter *gsa_parameters_find(const gsa_parameters *parameters, const char *name)
+{
+    for (int i = 0; i < parameters->count; i++)
+        if (strcmp(parameters->at[i]->name, name) == 0) return parameters->at[i];
+    return NULL;
+}
+
+int64_t gsa_parameters_total(const gsa_parameters *parameters)
+{
+    int64_t total = 0;
+    for (int i = 0; i < parameters->count; i++) total += parameters->at[i]->value.rows * parameters->at[i]->value.cols;
+    return total;
+}
+
+gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error)
+{
+    gsa_backend *b = parameters->backend;
+    for (int i = 0; i < parameters->count; i++) {
+        const gsa_tensor *x = &parameters->at[i]->value;
+        if (x->grad && b->zero_fill(b, x->grad, x->rows * x->cols * b->real_bytes) != GSA_OK)
+            return gsa_fail(error, b->error.status, "%s: %s", parameters->at[i]->name, b->error.text);
+    }
+    return GSA_OK;
+}
+
+gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters)
+{
+    return parameters->backend;
+}

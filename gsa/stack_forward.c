@@ -1,0 +1,296 @@
+/* stack_forward.c - the phase executor: runs a stack's steps on a tape. docs/executor.md, section by section. */
+#include "stack_parts.h"
+#include <math.h>
+#include <string.h>
+
+/* A projection that was made already: the same rows through the same weights are one value. */
+typedef struct projection projection;
+struct projection {
+    projection *before;
+    const void *data, *weight;
+    int64_t rows;
+    gsa_tensor *y;
+};
+
+typedef struct executor {
+    const gsa_stack *stack;
+    const gsa_stack_batch *batch;
+    gsa_tape *tape;
+    const void **base;   /* by part: its batch's block in backend memory */
+    gsa_tensor **now;    /* by stack kind */
+    gsa_tensor **old;    /* as of the start of the phase, or of its together group */
+    gsa_tensor *input, *memory;
+    projection *projections;
+} executor;
+
+static gsa_tensor *value(gsa_parameter *p)
+{
+    return p ? &p->value : NULL;
+}
+
+static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight, gsa_parameter *bias)
+{
+    if (!rows) return NULL;
+    for (const projection *p = x->projections; p && rows->rows > 0; p = p->before)
+        if (p->data == rows->data && p->rows == rows->rows && p->weight == weight) return p->y;
+    gsa_tensor *y = gsa_op_linear(x->tape, rows, value(weight), value(bias));
+    projection *p = y ? gsa_tape_host(x->tape, (int64_t)sizeof *p) : NULL;
+    if (p) {
+        *p = (projection){ x->projections, rows->data, weight, rows->rows, y };
+        x->projections = p;
+    }
+    return y;
+}
+
+/* ---- starts ---------------------------------------------------------------------------------------------------------------- */
+static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schema_kind)
+{
+    const gsa_batch *batch = x->batch->batch[kind->part];
+    const int64_t nodes = gsa_batch_nodes(batch, schema_kind), count = x->batch->count;
+    const int64_t *offset = gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
+    gsa_tensor *mean = gsa_op_pool(x->tape, x->input, offset, count, 0);
+    return gsa_op_gather(x->tape, NULL, mean, gsa_batch_node_example(batch, schema_kind, x->base[kind->part]), nodes, 1, 0);
+}
+
+static gsa_tensor *start_rows(executor *x, const gsa_stack_kind *kind, int schema_kind)
+{
+    const int64_t nodes = gsa_batch_nodes(x->batch->batch[kind->part], schema_kind);
+    gsa_tensor *given = kind->start == GSA_MEMORY ? x->memory : x->input;
+    switch (kind->start) {
+    case GSA_MEAN_INPUT: return mean_input(x, kind, schema_kind);
+    case GSA_ZERO:
+    case GSA_BY_PHASE: return gsa_tape_zeros(x->tape, nodes, x->stack->settings.hidden);
+    default:
+        if (!given || given->rows != nodes || given->cols != x->stack->settings.hidden)
+            return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: kind '%s' has %lld nodes of %d columns, but %s has %lld rows of %lld",
+                                 x->stack->name, kind->name, (long long)nodes, x->stack->settings.hidden,
+                                 kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
+                                 given ? (long long)given->cols : 0);
+        return given;
+    }
+}
+
+static void enter_segment(executor *x, int segment)
+{
+    for (int k = 0; k < x->stack->n_kinds; k++) {
+        const gsa_stack_kind *kind = &x->stack->kinds[k];
+        if (kind->segment != segment || !kind->needed) continue;
+        const int schema_kind = gsa_schema_find_kind(x->stack->parts[kind->part].schema, kind->name);
+        const gsa_batch *batch = x->batch->batch[kind->part];
+        x->now[k] = start_rows(x, kind, schema_kind);
+        if (kind->rows)
+            x->now[k] = gsa_op_gather(x->tape, x->now[k], &kind->rows->value,
+                                      gsa_batch_node_local(batch, schema_kind, x->base[kind->part]),
+                                      gsa_batch_nodes(batch, schema_kind), 1, 0);
+    }
+    memcpy(x->old, x->now, (size_t)x->stack->n_kinds * sizeof *x->old);
+}
+
+/* ---- one phase ----------------------------------------------------------------------------------------------------------------- */
+typedef struct phase_run {
+    const gsa_step *step;
+    const gsa_stack_part *part;
+    const gsa_phase *phase;
+    const gsa_phase_weights *w;
+    const gsa_batch *batch;
+    const void *base;
+    int64_t rows;                     /* destination nodes */
+    gsa_tensor *x, *y;                /* old states; what is read of them: y = x, or norm(x) */
+    gsa_tensor *read[GSA_MAX_KINDS];  /* by schema kind: what is read of each source */
+    gsa_row_identity identity;
+} phase_run;
+
+static gsa_tensor *stack_rows(executor *x, const phase_run *r, gsa_tensor **states)
+{
+    gsa_tensor *parts[GSA_MAX_KINDS];
+    int n = 0;
+    for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++)
+        if (r->phase->destinations >> k & 1) parts[n++] = states[r->part->kind[k]];
+    return gsa_op_concat(x->tape, parts, n);
+}
+
+static int reads_x(const phase_run *r) /* SUM and MEAN without residual never look at the old state */
+{
+    return r->phase->aggregate == GSA_ATTEND || r->phase->aggregate == GSA_NONE || r->phase->update == GSA_SUBLAYER ||
+           r->phase->update == GSA_FFN;
+}
+
+static void read_states(executor *x, phase_run *r)
+{
+    const int norm_first = gsa_stack_norm_first(x->stack, r->phase);
+    if (reads_x(r)) {
+        r->y = r->x = stack_rows(x, r, x->old);
+        if (norm_first) r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift), x->stack->settings.norm_eps);
+    }
+    int64_t first = 0;
+    for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
+        const int written = r->phase->destinations >> k & 1, read = r->phase->sources >> k & 1;
+        const int64_t nodes = gsa_batch_nodes(r->batch, k);
+        if (read) r->read[k] = written && norm_first ? gsa_op_view(x->tape, r->y, first, nodes) : x->old[r->part->kind[k]];
+        if (written) first += nodes;
+    }
+}
+
+static gsa_tensor *attend(executor *x, phase_run *r)
+{
+    const gsa_settings *s = &x->stack->settings;
+    gsa_edges edges;
+    gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
+    gsa_attend_op op = { .edges = &edges, .heads = r->phase->per_head ? 1 : s->heads, .head_dim = s->head_dim,
+                         .scale = 1 / sqrt((double)(s->scale == GSA_SCALE_FULL ? s->hidden : s->head_dim)),
+                         .label_vectors = value(r->w->label_vectors), .label_bias = value(r->w->label_bias),
+                         .dropout = s->dropout_attention, .site = r->step->site };
+    op.q = project(x, r->y, r->w->q, r->w->q_bias);
+    for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
+        if (!r->read[k]) continue;
+        op.k[k] = project(x, r->read[k], r->w->k, NULL);
+        op.v[k] = project(x, r->read[k], r->w->v, r->w->v_bias);
+    }
+    return gsa_op_attend(x->tape, &op);
+}
+
+static gsa_tensor *aggregate(executor *x, phase_run *r)
+{
+    const gsa_settings *s = &x->stack->settings;
+    if (r->phase->aggregate == GSA_NONE) return r->y;
+    if (r->phase->aggregate == GSA_ATTEND) return attend(x, r);
+    gsa_edges edges;
+    gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
+    return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN, r->phase->per_head ? s->hidden / s->heads : s->hidden,
+                            r->rows, s->hidden);
+}
+
+static gsa_tensor *dropped(executor *x, const phase_run *r, gsa_tensor *t, double p, uint32_t site)
+{
+    return gsa_op_dropout(x->tape, t, p, r->step->site + site, r->identity);
+}
+
+static gsa_tensor *feed_forward(executor *x, const phase_run *r, gsa_tensor *a)
+{
+    const gsa_settings *s = &x->stack->settings;
+    gsa_tensor *f = gsa_op_linear(x->tape, a, value(r->w->up), value(r->w->up_bias));
+    f = dropped(x, r, gsa_op_activate(x->tape, f, s->activation), s->dropout_ffn, 2);
+    return gsa_op_linear(x->tape, f, value(r->w->down), value(r->w->down_bias));
+}
+
+static gsa_tensor *update(executor *x, const phase_run *r, gsa_tensor *a)
+{
+    const gsa_settings *s = &x->stack->settings;
+    const int kind = r->phase->update;
+    if (kind == GSA_ASSIGN) return a;
+    gsa_tensor *u = kind == GSA_FFN ? feed_forward(x, r, a) : gsa_op_linear(x->tape, a, value(r->w->o), value(r->w->o_bias));
+    if (kind == GSA_LINEAR) return u;
+    if (kind == GSA_RELU_NORM) u = gsa_op_activate(x->tape, u, GSA_RELU);
+    u = dropped(x, r, u, s->dropout_hidden, 1);
+    const int residual = kind == GSA_SUBLAYER || kind == GSA_FFN;
+    if (residual) u = gsa_op_add(x->tape, r->x, u);
+    if (residual && s->norm == GSA_NORM_PRE) return u;
+    return gsa_op_norm(x->tape, u, value(r->w->gain), value(r->w->shift), s->norm_eps);
+}
+
+static void write_states(executor *x, const phase_run *r, gsa_tensor *u)
+{
+    const uint8_t *empty = gsa_batch_empty(r->batch, r->step->phase, r->base);
+    if (r->phase->empty == GSA_KEEP_EMPTY && empty) u = gsa_op_select(x->tape, empty, stack_rows(x, r, x->now), u);
+    int64_t first = 0;
+    for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
+        if (!(r->phase->destinations >> k & 1)) continue;
+        const int64_t nodes = gsa_batch_nodes(r->batch, k);
+        x->now[r->part->kind[k]] = gsa_op_view(x->tape, u, first, nodes);
+        first += nodes;
+    }
+}
+
+static void run_phase(executor *x, const gsa_step *step)
+{
+    const gsa_stack *stack = x->stack;
+    phase_run r = { .step = step, .part = &stack->parts[step->part], .phase = gsa_step_phase(stack, step),
+                    .w = &stack->weights[step->weights], .batch = x->batch->batch[step->part], .base = x->base[step->part] };
+    if (!r.phase->together) memcpy(x->old, x->now, (size_t)stack->n_kinds * sizeof *x->old);
+    if (!step->needed) return;
+    r.rows = gsa_batch_destinations(r.batch, step->phase);
+    r.identity = (gsa_row_identity){ gsa_batch_destination_example(r.batch, step->phase, r.base),
+                                     gsa_batch_destination_local(r.batch, step->phase, r.base) };
+    read_states(x, &r);
+    write_states(x, &r, update(x, &r, aggregate(x, &r)));
+}
+
+/* ---- readout --------------------------------------------------------------------------------------------------------------------- */
+static gsa_tensor *last_norm(executor *x, gsa_tensor *t)
+{
+    if (x->stack->settings.norm != GSA_NORM_PRE) return t;
+    return gsa_op_norm(x->tape, t, value(x->stack->gain), value(x->stack->shift), x->stack->settings.norm_eps);
+}
+
+static gsa_tensor *summary_node(executor *x, int p, gsa_tensor *zero)
+{
+    const gsa_stack_part *part = &x->stack->parts[p];
+    gsa_tensor *sum = NULL;
+    for (int k = 0; k < gsa_schema_kinds(part->schema); k++) {
+        const int32_t *row = gsa_batch_summary(x->batch->batch[p], k, x->base[p]);
+        if (!row) continue;
+        gsa_tensor *rows = last_norm(x, x->now[part->kind[k]]);
+        sum = gsa_op_gather(x->tape, sum, rows, row, x->batch->count, 1, 0);
+    }
+    return sum ? sum : zero;
+}
+
+static gsa_tensor *summary(executor *x)
+{
+    const int p = x->stack->first_part[x->stack->n_segments - 1];
+    const gsa_stack_part *part = &x->stack->parts[p];
+    const int n = gsa_schema_summaries(part->schema);
+    gsa_tensor **pools = gsa_tape_host(x->tape, n * (int64_t)sizeof(gsa_tensor *));
+    double *weights = gsa_tape_host(x->tape, n * (int64_t)sizeof *weights);
+    for (int i = 0; pools && weights && i < n; i++) {
+        int kind, pool;
+        gsa_schema_summary(part->schema, i, &kind, &pool, &weights[i]);
+        if (pool == GSA_SUMMARY_NODE)
+            pools[i] = summary_node(x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
+        else
+            pools[i] = gsa_op_pool(x->tape, last_norm(x, x->now[part->kind[kind]]),
+                                   gsa_batch_offset(x->batch->batch[p], kind, x->base[p]), x->batch->count, pool == GSA_MAX_OF);
+    }
+    return pools && weights ? gsa_op_combine(x->tape, pools, weights, n) : NULL;
+}
+
+static int prepare(executor *x)
+{
+    const gsa_stack *stack = x->stack;
+    const int64_t kinds = stack->n_kinds * (int64_t)sizeof(gsa_tensor *);
+    gsa_tape_default_examples(x->tape, x->batch->count);
+    x->now = gsa_tape_host(x->tape, kinds);
+    x->old = gsa_tape_host(x->tape, kinds);
+    x->base = gsa_tape_host(x->tape, stack->n_parts * (int64_t)sizeof *x->base);
+    if (!x->now || !x->old || !x->base) return 0;
+    memset(x->now, 0, (size_t)kinds);
+    for (int p = 0; p < stack->n_parts; p++) {
+        int64_t bytes;
+        const void *block = gsa_batch_block(x->batch->batch[p], &bytes);
+        x->base[p] = gsa_tape_upload(x->tape, block, bytes);
+    }
+    return gsa_tape_status(x->tape, NULL) == GSA_OK;
+}
+
+void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
+                       gsa_tensor *memory, gsa_readout *readout)
+{
+    executor x = { .stack = stack, .batch = batch, .tape = tape, .input = input, .memory = memory };
+    *readout = (gsa_readout){ 0 };
+    if (tape->failed || !input || !prepare(&x)) return;
+    if (stack->n_taps) readout->taps = gsa_tape_host(tape, stack->n_taps * (int64_t)sizeof(gsa_tensor *));
+    int tap = 0;
+    for (int i = 0; i < stack->n_steps && !tape->failed; i++) {
+        const gsa_step *step = &stack->steps[i];
+        if (step->what == GSA_STEP_ENTER) enter_segment(&x, step->segment);
+        else if (step->what == GSA_STEP_PHASE) run_phase(&x, step);
+        else if (tap < stack->n_taps && stack->taps[tap] == step->layer) readout->taps[tap++] = last_norm(&x, x.now[stack->sequence]);
+    }
+    if (tape->failed) return;
+    if (stack->reads & GSA_READ_SEQUENCE) readout->sequence = last_norm(&x, x.now[stack->sequence]);
+    if (stack->reads & GSA_READ_SUMMARY) readout->summary = summary(&x);
+    const int p = stack->first_part[stack->n_segments - 1];
+    const int kind = gsa_schema_sequence(stack->parts[p].schema);
+    readout->tokens.example = gsa_batch_node_example(batch->batch[p], kind, x.base[p]);
+    readout->tokens.local = gsa_batch_node_local(batch->batch[p], kind, x.base[p]);
+}

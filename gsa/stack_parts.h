@@ -1,0 +1,89 @@
+/* stack_parts.h - what the stack's files share. Private to gsa/. docs/executor.md is the law. */
+#ifndef GSA_STACK_PARTS_H
+#define GSA_STACK_PARTS_H
+#include "stack.h"
+#include "tape_parts.h"
+
+typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; NULL where it has none */
+    gsa_parameter *q, *k, *v, *o, *q_bias, *v_bias, *o_bias;
+    gsa_parameter *up, *up_bias, *down, *down_bias;
+    gsa_parameter *gain, *shift;
+    gsa_parameter *label_vectors, *label_bias;
+} gsa_phase_weights;
+
+typedef struct gsa_stack_kind { /* kinds with equal names are one */
+    const char *name;           /* of the schema that declared it first */
+    int start, learned, segment, part; /* where it was declared first */
+    int needed;                 /* does any readout depend on its start? */
+    gsa_parameter *rows;        /* learned > 0 */
+} gsa_stack_kind;
+
+typedef struct gsa_stack_part { /* one pattern of one segment */
+    gsa_pattern *pattern;
+    const gsa_schema *schema;
+    int segment;
+    int kind[GSA_MAX_KINDS];    /* schema kind -> stack kind */
+    char prefix[80];            /* "" or "cross." : in front of phase names where a segment has several patterns */
+} gsa_stack_part;
+
+enum gsa_step_what { GSA_STEP_ENTER, GSA_STEP_PHASE, GSA_STEP_LAYER_END };
+typedef struct gsa_step {
+    int what, segment;
+    int layer;                  /* over all segments; -1 for once-phases */
+    int part, phase, weights;   /* GSA_STEP_PHASE; weights indexes gsa_stack.weights */
+    int needed;                 /* does a readout depend on it? */
+    uint32_t site;
+} gsa_step;
+
+struct gsa_stack {
+    const gsa_system *system;
+    gsa_settings settings;
+    char *name, *text, *report;
+    uint32_t reads, first_site, next_site;
+    int *taps, n_taps;
+    gsa_stack_kind *kinds;
+    int n_kinds;
+    gsa_stack_part *parts;
+    int n_parts, n_segments, n_layers;
+    gsa_segment_spec *segments; /* layers and share of each; parts unused */
+    int *first_part;            /* [n_segments + 1] */
+    gsa_step *steps;
+    int n_steps, room_steps;
+    gsa_phase_weights *weights;
+    int n_weights, room_weights;
+    gsa_parameter *gain, *shift; /* the last norm, with norm=pre */
+    int sequence;                /* stack kind */
+    int reads_memory, needs_text;
+};
+
+struct gsa_stack_batch {
+    const gsa_stack *stack;
+    int32_t count, room;
+    int64_t tokens;
+    gsa_batch **batch;           /* [n_parts] */
+    gsa_instance **instances;    /* [n_parts][room] */
+    int64_t *offset;             /* [count + 1] of the tokens */
+    int64_t edges;
+};
+
+static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_step *step)
+{
+    return gsa_schema_phase(stack->parts[step->part].schema, step->phase);
+}
+
+/* stack_program.c: kinds, order of execution, what is needed */
+gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error);
+gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error);
+void gsa_stack_find_needed(gsa_stack *stack);
+/* stack_weights.c: parameters; and flags for those that nothing reads */
+gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, gsa_error *error);
+void gsa_stack_flag_unreached(gsa_stack *stack);
+/* columns of a phase's aggregate */
+int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase);
+/* 1 when the phase's destinations are read as norm(x) under norm=pre */
+static inline int gsa_stack_norm_first(const gsa_stack *stack, const gsa_phase *phase)
+{
+    return stack->settings.norm == GSA_NORM_PRE && (phase->update == GSA_SUBLAYER || phase->update == GSA_FFN);
+}
+
+#endif

@@ -1,0 +1,320 @@
+#include "tape_parts.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- arenas ------------------------------------------------------------------------------------------------------------ */
+struct gsa_chunk_list {
+    gsa_chunk_list *before;
+    char *at;
+    int64_t size, used;
+};
+enum { ALIGN = 64, FIRST_CHUNK = 1 << 20 };
+
+static void *chunk_memory(gsa_tape *tape, int device, int64_t bytes)
+{
+    return device ? tape->backend->alloc(tape->backend, bytes) : gsa_alloc(tape->system, (size_t)bytes, 1);
+}
+
+static void chunk_free(gsa_tape *tape, int device, void *at)
+{
+    if (device) tape->backend->free(tape->backend, at);
+    else gsa_release(tape->system, at);
+}
+
+static int arena_grow(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
+{
+    const int device = arena == &tape->device;
+    gsa_chunk_list *chunk = gsa_alloc(tape->system, 1, sizeof *chunk);
+    if (!chunk) return 0;
+    int64_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK; /* doubling */
+    if (size < bytes) size = bytes;
+    *chunk = (gsa_chunk_list){ arena->chunks, chunk_memory(tape, device, size), size, 0 };
+    if (!chunk->at && size > bytes) chunk->at = chunk_memory(tape, device, chunk->size = bytes);
+    if (!chunk->at) {
+        gsa_release(tape->system, chunk);
+        return 0;
+    }
+    arena->chunks = chunk;
+    arena->total += chunk->size;
+    return 1;
+}
+
+static void arena_clear(gsa_tape *tape, gsa_arena *arena)
+{
+    while (arena->chunks) {
+        gsa_chunk_list *chunk = arena->chunks;
+        arena->chunks = chunk->before;
+        chunk_free(tape, arena == &tape->device, chunk->at);
+        gsa_release(tape->system, chunk);
+    }
+    arena->total = 0;
+}
+
+/* One chunk of the whole size for the next round: from then on nothing is allocated. */
+static void arena_reset(gsa_tape *tape, gsa_arena *arena)
+{
+    const int64_t total = arena->total;
+    if (arena->chunks && arena->chunks->before) {
+        arena_clear(tape, arena);
+        arena_grow(tape, arena, total);
+    }
+    if (arena->chunks) arena->chunks->used = 0;
+}
+
+static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
+{
+    const int64_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (!arena->chunks || arena->chunks->size - arena->chunks->used < need)
+        if (!arena_grow(tape, arena, need)) return NULL;
+    char *at = arena->chunks->at + arena->chunks->used;
+    arena->chunks->used += need;
+    return at;
+}
+
+static void *take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
+{
+    if (tape->failed || bytes == 0) return NULL;
+    void *at = bytes > 0 && bytes <= INT64_MAX - ALIGN ? arena_take(tape, arena, bytes) : NULL;
+    if (!at)
+        gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
+                      arena == &tape->device ? "tensor" : "host", (long long)bytes, (long long)arena->total);
+    return at;
+}
+
+void *gsa_tape_memory(gsa_tape *tape, int64_t bytes)
+{
+    return take(tape, &tape->device, bytes);
+}
+
+void *gsa_tape_host(gsa_tape *tape, int64_t bytes)
+{
+    return take(tape, &tape->host, bytes);
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------------- */
+gsa_status gsa_tape_create(const gsa_system *system, gsa_backend *backend, gsa_tape **tape, gsa_error *error)
+{
+    gsa_tape *made = gsa_alloc_zero(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, "a tape", (int64_t)sizeof *made);
+    made->system = system;
+    made->backend = backend;
+    *tape = made;
+    return GSA_OK;
+}
+
+void gsa_tape_release(gsa_tape *tape)
+{
+    if (!tape) return;
+    arena_clear(tape, &tape->host);
+    arena_clear(tape, &tape->device);
+    gsa_release(tape->system, tape);
+}
+
+gsa_backend *gsa_tape_backend(const gsa_tape *tape)
+{
+    return tape->backend;
+}
+
+void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
+{
+    arena_reset(tape, &tape->host);
+    arena_reset(tape, &tape->device);
+    tape->last = NULL;
+    tape->training = training != 0;
+    tape->failed = 0;
+    tape->error.status = GSA_OK;
+    tape->seed = seed;
+    tape->step = step;
+    tape->example_id = NULL;
+}
+
+int gsa_tape_training(const gsa_tape *tape)
+{
+    return tape->training;
+}
+
+void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count)
+{
+    tape->example_id = gsa_tape_upload(tape, example_id, (int64_t)count * (int64_t)sizeof *example_id);
+}
+
+void gsa_tape_default_examples(gsa_tape *tape, int32_t count)
+{
+    if (tape->example_id || tape->failed || count <= 0) return;
+    int32_t *id = gsa_tape_host(tape, (int64_t)count * (int64_t)sizeof *id);
+    for (int32_t i = 0; id && i < count; i++) id[i] = i;
+    if (id) gsa_tape_examples(tape, id, count);
+}
+
+gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows)
+{
+    return (gsa_dropout){ .p = tape->training ? p : 0, .seed = tape->seed, .step = tape->step, .site = site,
+                          .example_id = tape->example_id, .row_example = rows.example, .row_local = rows.local };
+}
+
+/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+gsa_tensor *gsa_tape_fail(gsa_tape *tape, gsa_status status, const char *format, ...)
+{
+    if (tape->failed) return NULL;
+    char text[GSA_ERROR_SIZE];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    tape->failed = 1;
+    gsa_fail(&tape->error, status, "%s", text);
+    return NULL;
+}
+
+gsa_status gsa_tape_status(const gsa_tape *tape, gsa_error *error)
+{
+    if (!tape->failed) return GSA_OK;
+    return gsa_fail(error, tape->error.status, "%s", tape->error.text);
+}
+
+int gsa_tape_check(gsa_tape *tape, gsa_status status)
+{
+    if (status == GSA_OK) return 1;
+    gsa_tape_fail(tape, status, "%s: %s", tape->backend->name, tape->backend->error.text);
+    return 0;
+}
+
+int gsa_tape_missing(gsa_tape *tape, const char *entry)
+{
+    gsa_tape_fail(tape, GSA_ERR_UNSUPPORTED, "the backend '%s' has no operation '%s'", tape->backend->name, entry);
+    return 0;
+}
+
+/* ---- tensors -------------------------------------------------------------------------------------------------------------- */
+int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols)
+{
+    int64_t bytes;
+    return gsa_mul(rows, cols, &bytes) && gsa_mul(bytes, tape->backend->real_bytes, &bytes) ? bytes : -1;
+}
+
+gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad)
+{
+    if (tape->failed) return NULL;
+    const int64_t bytes = gsa_tape_bytes(tape, rows, cols);
+    if (bytes < 0)
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "a tensor of %lld x %lld is too large", (long long)rows, (long long)cols);
+    gsa_tensor *x = gsa_tape_host(tape, (int64_t)sizeof *x);
+    void *data = gsa_tape_memory(tape, bytes);
+    if (tape->failed) return NULL;
+    *x = (gsa_tensor){ .rows = rows, .cols = cols, .data = data, .wants_grad = tape->training && wants_grad };
+    return x;
+}
+
+void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
+{
+    if (!x || !x->wants_grad || tape->failed) return NULL;
+    if (x->grad) return x->grad;
+    const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
+    if (x->whole) {
+        char *whole = gsa_tape_grad(tape, x->whole);
+        x->grad = whole ? whole + x->first * x->cols * tape->backend->real_bytes : NULL;
+    } else if (bytes > 0) {
+        x->grad = gsa_tape_memory(tape, bytes);
+        if (x->grad && !GSA_CALL(tape, zero_fill, x->grad, bytes)) x->grad = NULL;
+    }
+    return x->grad;
+}
+
+void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out)
+{
+    if (tape->failed || !tape->training || !out || !out->wants_grad) return NULL;
+    gsa_op *op = gsa_tape_host(tape, (int64_t)bytes);
+    if (!op) return NULL;
+    *op = (gsa_op){ back, tape->last, out };
+    tape->last = op;
+    return op;
+}
+
+const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes)
+{
+    if (tape->failed || bytes <= 0) return NULL;
+    if (tape->backend->shares_host_memory) return host;
+    void *at = gsa_tape_memory(tape, bytes);
+    return at && GSA_CALL(tape, upload, at, host, bytes) ? at : NULL;
+}
+
+static void convert(void *to, int to_real, const void *from, int from_real, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double x = from_real == GSA_F32 ? (double)((const float *)from)[i] : ((const double *)from)[i];
+        if (to_real == GSA_F32) ((float *)to)[i] = (float)x;
+        else ((double *)to)[i] = x;
+    }
+}
+
+gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols)
+{
+    gsa_tensor *x = gsa_tape_new(tape, rows, cols, 0);
+    if (!x || rows * cols == 0) return x;
+    if (tape->backend->shares_host_memory) {
+        convert(x->data, tape->backend->real, values, real, rows * cols);
+        return x;
+    }
+    const int64_t bytes = gsa_tape_bytes(tape, rows, cols);
+    void *stage = gsa_tape_host(tape, bytes);
+    if (!stage) return NULL;
+    convert(stage, tape->backend->real, values, real, rows * cols);
+    return GSA_CALL(tape, upload, x->data, stage, bytes) ? x : NULL;
+}
+
+gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols)
+{
+    gsa_tensor *x = gsa_tape_new(tape, rows, cols, 0);
+    if (!x || rows * cols == 0) return x;
+    return GSA_CALL(tape, zero_fill, x->data, gsa_tape_bytes(tape, rows, cols)) ? x : NULL;
+}
+
+/* ---- backward --------------------------------------------------------------------------------------------------------------- */
+gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
+{
+    if (tape->failed) return gsa_tape_status(tape, error);
+    if (!loss || loss->rows != 1 || loss->cols != 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backward starts at a loss of 1 x 1, not %lld x %lld",
+                        loss ? (long long)loss->rows : 0, loss ? (long long)loss->cols : 0);
+    if (!loss->wants_grad) return GSA_OK; /* nothing learned stands behind it */
+    const float one_f = 1;
+    const double one_d = 1;
+    const void *one = tape->backend->real == GSA_F32 ? (const void *)&one_f : (const void *)&one_d;
+    void *seed = gsa_tape_grad(tape, loss);
+    if (seed && !GSA_CALL(tape, upload, seed, one, tape->backend->real_bytes)) seed = NULL;
+    for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
+        if (op->out->grad) op->back(tape, op);
+    tape->last = NULL;
+    return gsa_tape_status(tape, error);
+}
+
+/* ---- to and from the host ---------------------------------------------------------------------------------------------------- */
+gsa_status gsa_tensor_read(gsa_backend *backend, const gsa_tensor *x, int gradient, double *out, gsa_error *error)
+{
+    const int64_t count = x->rows * x->cols, bytes = count * backend->real_bytes;
+    const void *from = gradient ? x->grad : x->data;
+    if (count == 0) return GSA_OK;
+    if (!from) {
+        memset(out, 0, (size_t)count * sizeof *out);
+        return GSA_OK;
+    }
+    void *stage = gsa_alloc(backend->system, (size_t)bytes, 1);
+    if (!stage) return gsa_out_of_memory(error, "a copy of a tensor", bytes);
+    const gsa_status status = backend->download(backend, stage, from, bytes);
+    if (status == GSA_OK) convert(out, GSA_F64, stage, backend->real, count);
+    gsa_release(backend->system, stage);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s", backend->error.text);
+}
+
+gsa_status gsa_tensor_write(gsa_backend *backend, gsa_tensor *x, const double *values, gsa_error *error)
+{
+    const int64_t count = x->rows * x->cols, bytes = count * backend->real_bytes;
+    if (count == 0) return GSA_OK;
+    void *stage = gsa_alloc(backend->system, (size_t)bytes, 1);
+    if (!stage) return gsa_out_of_memory(error, "a copy of a tensor", bytes);
+    convert(stage, backend->real, values, GSA_F64, count);
+    const gsa_status status = backend->upload(backend, x->data, stage, bytes);
+    gsa_release(backend->system, stage);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s", backend->error.text);
+}

@@ -1,0 +1,111 @@
+/* tape.h - tensors and reverse-mode automatic differentiation on one backend.
+ *
+ * Law.  Tensors are matrices [rows, cols] of the backend's real type. What an op returns belongs to the tape and lives until
+ *       gsa_tape_reset; parameters own themselves (parameters.h). Ops never update in place. They take and return NULL freely:
+ *       after the first failure every op returns NULL, and gsa_tape_status tells which it was; so a forward pass is written
+ *       without checks and checked once.
+ *       Memory is an arena: reset keeps it, so that a step whose shapes were seen before allocates nothing.
+ *       Backward runs the ops in reverse order of recording; gradients accumulate in that order: same program, same bits.
+ *       One thread uses a tape at a time. */
+#ifndef GSA_TAPE_H
+#define GSA_TAPE_H
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gsa_tensor gsa_tensor;
+struct gsa_tensor {
+    int64_t rows, cols;
+    void *data;         /* backend memory */
+    void *grad;         /* same shape; NULL until something needs it */
+    int32_t wants_grad; /* does a parameter that is learned stand behind it? */
+    int32_t zero;
+    gsa_tensor *whole;  /* a view of rows first.. of `whole`; NULL: its own memory */
+    int64_t first;
+};
+
+typedef struct gsa_tape gsa_tape;
+
+gsa_status gsa_tape_create(const gsa_system *system, gsa_backend *backend, gsa_tape **tape, gsa_error *error);
+void gsa_tape_release(gsa_tape *tape);
+gsa_backend *gsa_tape_backend(const gsa_tape *tape);
+
+/* Forgets all tensors and errors. `training` 0: nothing is recorded and dropout is off. (seed, step) key the dropout. */
+void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step);
+/* Numbers of the batch's examples in the global batch (host array), for dropout; without it 0, 1, 2, ... */
+void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count);
+int gsa_tape_training(const gsa_tape *tape);
+/* GSA_OK, or the first failure of any op since reset, with its sentence. */
+gsa_status gsa_tape_status(const gsa_tape *tape, gsa_error *error);
+/* Remembers a failure met outside an op; returns NULL, so that it can be returned as a tensor. */
+gsa_tensor *gsa_tape_fail(gsa_tape *tape, gsa_status status, const char *format, ...) GSA_PRINTF(3, 4);
+
+/* Backend memory that lives until reset, and the upload of host bytes into it (no copy where the backend shares host memory:
+ * then the host array must live until reset). NULL after a failure, and for 0 bytes. */
+void *gsa_tape_memory(gsa_tape *tape, int64_t bytes);
+const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes);
+/* Host scratch that lives until reset. */
+void *gsa_tape_host(gsa_tape *tape, int64_t bytes);
+
+/* ---- leaves */
+/* Values from the host, float or double (gsa_real), converted to the backend's type. No gradient. */
+gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols);
+gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols);
+
+/* ---- ops: shapes beside each; a wrong shape is a failure with a sentence, never undefined */
+gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t rows);      /* rows first.. of x, no copy */
+gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count);               /* below each other; no copy where they are
+                                                                                             neighbouring views already */
+gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias);/* [r,in] [out,in] [1,out]|NULL -> [r,out] */
+gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *weight, int count); /* sum weight_i x_i */
+gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);
+gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation);
+typedef struct gsa_row_identity { /* backend memory, [rows] each: the key of dropout (backend.h) */
+    const int32_t *example, *local;
+} gsa_row_identity;
+gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site, gsa_row_identity rows);
+gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps); /* [1,cols] each */
+/* out[i] = scale table[ids[i]] (+ base[i]); ids in backend memory, < 0: zero row; ids < first_id get no gradient */
+gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows, double scale,
+                          int32_t first_id);
+gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gsa_tensor *b); /* mask ? a : b, by row */
+gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum);
+
+/* Graph ops. `edges` is host struct whose arrays stand in backend memory; it is copied. Planes of k, v by kind (NULL where the phase
+ * does not read the kind); the same tensor may stand for several kinds. `heads` here is the phase's: 1 in per-head phases, whose
+ * edges count (node, head) rows while tensors keep [nodes, heads * head_dim]. */
+typedef struct gsa_attend_op {
+    const gsa_edges *edges;
+    int32_t heads, head_dim;
+    double scale;
+    gsa_tensor *q;                     /* rows x heads x head_dim values in any [r, c] */
+    gsa_tensor *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
+    gsa_tensor *label_vectors;         /* [labels, head_dim] or NULL */
+    gsa_tensor *label_bias;            /* [labels, heads] or NULL */
+    double dropout;
+    uint32_t site;
+    void *weights;                     /* backend memory [edge_total, heads], or NULL */
+} gsa_attend_op;
+gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *op);      /* the shape of q */
+/* sum or mean of rows of `x[kind]`, each seen as [edges' sources, width]; out [out_rows, out_cols] = edges' rows x width */
+gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor *const *x, int mean, int64_t width,
+                             int64_t out_rows, int64_t out_cols);
+
+/* Losses [1,1]; targets in backend memory. */
+gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale);
+gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale);
+
+/* Gradients of the scalar `loss` for everything that wants one; parameters' gradients are added to. */
+gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error);
+
+/* Copies a tensor's values (or gradient) to the host as double; rows*cols of them. A missing gradient reads as zeros. */
+gsa_status gsa_tensor_read(gsa_backend *backend, const gsa_tensor *x, int gradient, double *out, gsa_error *error);
+/* Sets a tensor's values from host doubles. */
+gsa_status gsa_tensor_write(gsa_backend *backend, gsa_tensor *x, const double *values, gsa_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

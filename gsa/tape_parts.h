@@ -1,0 +1,51 @@
+/* tape_parts.h - what the op files share. Private to gsa/. */
+#ifndef GSA_TAPE_PARTS_H
+#define GSA_TAPE_PARTS_H
+#include "tape.h"
+
+/* A recorded op: its record starts with this. `back` adds to the gradients of what the op read; it is called only when `out` has a gradient. */
+typedef struct gsa_op gsa_op;
+struct gsa_op {
+    void (*back)(gsa_tape *tape, gsa_op *op);
+    gsa_op *before;
+    gsa_tensor *out;
+};
+
+/* Bump memory in chunks; what one round needed in several chunks, the next gets in one. */
+typedef struct gsa_chunk_list gsa_chunk_list;
+typedef struct gsa_arena {
+    gsa_chunk_list *chunks;
+    int64_t total;
+} gsa_arena;
+
+struct gsa_tape {
+    const gsa_system *system;
+    gsa_backend *backend;
+    gsa_arena host, device;
+    gsa_op *last;
+    int training, failed;
+    uint32_t seed, step;
+    const int32_t *example_id; /* backend memory */
+    gsa_error error;
+};
+
+/* A fresh tensor of the tape, memory not cleared; wants a gradient only while training. NULL after a failure. */
+gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad);
+/* The gradient of x, made (zeroed) at first need; NULL where none is wanted. */
+void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x);
+/* Records an op of `bytes` bytes with `out`; returns the record to fill in, or NULL when nothing is recorded or memory ran out. */
+void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out);
+/* 1 when the call went well; else takes the backend's sentence over. */
+int gsa_tape_check(gsa_tape *tape, gsa_status status);
+int gsa_tape_missing(gsa_tape *tape, const char *entry);
+/* Calls an entry of the backend's table: 1 or 0. */
+#define GSA_CALL(tape, entry, ...)                                                                                             \
+    ((tape)->backend->entry ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))                    \
+                            : gsa_tape_missing((tape), #entry))
+/* Bytes of rows x cols reals, or -1 on overflow. */
+int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);
+gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows);
+/* Sets identity numbers 0..count-1 when the caller gave none. */
+void gsa_tape_default_examples(gsa_tape *tape, int32_t count);
+
+#endif

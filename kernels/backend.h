@@ -1,0 +1,176 @@
+/* backend.h - the table that every device fills.
+ *
+ * Law.  A backend computes in one real type (float or double; fp32 accumulates in fp32 or wider). All data pointers below
+ *       stand in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args` structs, part arrays and
+ *       scalars are host memory. Matrices are row-major, [rows, cols], contiguous unless a leading dimension is given.
+ *       Outputs come before inputs, sizes last. `d` names a gradient. Forward ops write their outputs; backward ops ADD to
+ *       the gradients they are given, and skip those that are NULL.
+ *       Every op returns GSA_OK or a status whose sentence stands in backend->error. A NULL entry means that the backend
+ *       has no such op: the caller fails with a sentence, it never falls back to another device.
+ *       Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
+ *       NaN stays NaN. Empty sizes are fine. One thread uses a backend at a time; its loops use `threads` threads.
+ *       GSA_CHECKED builds scan edges in full at entry. */
+#ifndef GSA_BACKEND_H
+#define GSA_BACKEND_H
+#include "graph/edges.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum gsa_real { GSA_F32, GSA_F64 };
+enum gsa_activation { GSA_RELU, GSA_LEAKY_RELU /* slope 0.01 */, GSA_GELU /* exact, erf */, GSA_TANH, GSA_SIGMOID };
+
+/* Dropout is keyed by what batching does not change: word i of Philox4x32-10 with
+ *   attention:  counter (example_id[row_example[row]], row_local[row], k, site << 12 | head / 4), i = head % 4
+ *   states:     counter (example_id[row_example[row]], row_local[row], column / 4, site << 12),   i = column % 4
+ * and key (seed, step). The element is dropped when the word < floor(p 2^32); kept elements are scaled by 1/(1-p). */
+typedef struct gsa_dropout {
+    double p;                   /* 0 <= p < 1; 0: none, the rest is not read */
+    uint32_t seed, step, site;  /* site < 2^20: one number per place of the model */
+    uint32_t zero;
+    const int32_t *example_id;  /* [examples] number of the example in the global batch */
+    const int32_t *row_example; /* [rows]; for attention the edges' own arrays are meant */
+    const int32_t *row_local;   /* [rows] */
+} gsa_dropout;
+
+/* One source kind's plane. Kinds that hold one value may point to the same plane. */
+typedef struct gsa_part {
+    const void *k, *v; /* [part_rows[kind], heads * head_dim]; aggregate ops read `v` alone */
+    void *dk, *dv;     /* NULL: no gradient wanted */
+} gsa_part;
+
+/* o_u = sum_e m_e p_e v_e,  p = softmax over the in-edges e=(v->u, label l) of u of  s_e = scale q_u.(k_v + r_l) + b_{l,h}
+ * (Vaswani et al. 2017, eq. 1, over a graph; r_l as Shaw et al. 2018 on keys). Head h is columns h*head_dim.. of a row.
+ * Empty row, or all scores -inf: o = 0, lse = -inf, no gradient. */
+typedef struct gsa_attend_args {
+    const gsa_edges *edges;
+    int32_t heads, head_dim;
+    double scale;
+    const void *q;             /* [rows, heads * head_dim] */
+    const gsa_part *parts;     /* [GSA_MAX_KINDS] by kind; only kinds with part_rows > 0 are read */
+    const void *label_vectors; /* r [labels, head_dim] or NULL */
+    const void *label_bias;    /* b [labels, heads] or NULL */
+    gsa_dropout dropout;       /* of p */
+    void *out;                 /* [rows, heads * head_dim] */
+    void *lse;                 /* [rows, heads]: log sum exp of s, all that is kept for backward */
+    void *weights;             /* forward only: [edge_total, heads] receives p (before dropout), or NULL */
+    /* backward: reads q, parts, tables, out, lse, dout */
+    const void *dout;
+    void *dq;                  /* or NULL; so the next two */
+    void *dlabel_vectors, *dlabel_bias;
+} gsa_attend_args;
+
+typedef struct gsa_adam {
+    double lr, beta1, beta2, eps;
+    double correct1, correct2; /* 1 - beta^t */
+    double decay;              /* AdamW: w -= lr decay w */
+    double l2;                 /* Adam with L2: g += l2 w */
+} gsa_adam;
+
+typedef struct gsa_backend gsa_backend;
+struct gsa_backend {
+    uint32_t struct_size;
+    int32_t real;                /* gsa_real */
+    int32_t real_bytes;          /* 4 or 8 */
+    int32_t shares_host_memory;  /* its memory is ordinary host memory that the caller may read and write */
+    int32_t threads, zero;
+    const char *name;            /* "ref" */
+    const gsa_system *system;
+    void *state;
+    gsa_error error;             /* the sentence of the last failure */
+    void (*release)(gsa_backend *b);
+
+    /* ---- memory */
+    void *(*alloc)(gsa_backend *b, int64_t bytes); /* 64-byte aligned, not cleared; NULL: no memory */
+    void (*free)(gsa_backend *b, void *at);
+    gsa_status (*upload)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
+    gsa_status (*download)(gsa_backend *b, void *to_host, const void *from, int64_t bytes);
+    gsa_status (*copy)(gsa_backend *b, void *to, const void *from, int64_t bytes);
+    gsa_status (*zero_fill)(gsa_backend *b, void *at, int64_t bytes);
+
+    /* ---- matrices:  C [m,n] = (accumulate ? C : 0) + op(A) [m,k] op(B) [k,n], op = transpose where asked; ld* = row strides
+     * as stored. k = 0 gives zeros. */
+    gsa_status (*gemm)(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
+                       int transpose_a, int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate);
+    gsa_status (*bias_forward)(gsa_backend *b, void *y, const void *bias, int64_t rows, int64_t cols);     /* y += bias */
+    gsa_status (*bias_backward)(gsa_backend *b, void *dbias, const void *dy, int64_t rows, int64_t cols);
+
+    /* ---- elements */
+    gsa_status (*add)(gsa_backend *b, void *y, const void *a, const void *c, int64_t count);               /* y = a + c */
+    gsa_status (*accumulate)(gsa_backend *b, void *y, const void *x, double scale, int64_t count);         /* y += scale x */
+    gsa_status (*activate_forward)(gsa_backend *b, void *y, const void *x, int activation, int64_t count);
+    gsa_status (*activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count);
+    gsa_status (*dropout_forward)(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
+                                  int64_t cols);
+    gsa_status (*dropout_backward)(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
+                                   int64_t cols);
+    /* layer norm: y = (x - mean) rstd gain + bias, rstd = 1/sqrt(var + eps), var biased; mean, rstd [rows] are kept */
+    gsa_status (*norm_forward)(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain,
+                               const void *bias, double eps, int64_t rows, int64_t cols);
+    gsa_status (*norm_backward)(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
+                                const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols);
+
+    /* ---- rows */
+    /* y[i] = (accumulate ? y[i] : 0) + scale table[ids[i]]; ids < 0 stand for a zero row */
+    gsa_status (*gather_forward)(gsa_backend *b, void *y, const void *table, const int32_t *ids, double scale, int accumulate,
+                                 int64_t rows, int64_t cols, int64_t table_rows);
+    /* dtable[ids[i]] += scale dy[i], i ascending; ids < first_id get nothing (first_id 1: row 0 is frozen) */
+    gsa_status (*gather_backward)(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids, int32_t first_id,
+                                  double scale, int64_t rows, int64_t cols, int64_t table_rows);
+    /* y[i] = mask[i] ? a[i] : c[i] */
+    gsa_status (*select_forward)(gsa_backend *b, void *y, const uint8_t *mask, const void *a, const void *c, int64_t rows,
+                                 int64_t cols);
+    gsa_status (*select_backward)(gsa_backend *b, void *da, void *dc, const uint8_t *mask, const void *dy, int64_t rows,
+                                  int64_t cols);
+    /* y[e] = mean of, or elementwise first maximum over, rows offset[e]..offset[e+1]-1 of x; none: 0. arg [examples, cols]
+     * int32 receives the row of the maximum, -1 for none; needed for max only */
+    gsa_status (*pool_forward)(gsa_backend *b, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum,
+                               int64_t examples, int64_t cols);
+    gsa_status (*pool_backward)(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
+                                int maximum, int64_t examples, int64_t cols);
+
+    /* ---- graphs */
+    /* y[u] = sum or mean over in-edges of parts[kind].v[source]; [rows, cols]; empty: 0 */
+    gsa_status (*aggregate_forward)(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean,
+                                    int64_t cols);
+    gsa_status (*aggregate_backward)(gsa_backend *b, const gsa_part *parts /* dv */, const void *dy, const gsa_edges *edges,
+                                     int mean, int64_t cols);
+    gsa_status (*attend_forward)(gsa_backend *b, const gsa_attend_args *args);
+    gsa_status (*attend_backward)(gsa_backend *b, const gsa_attend_args *args);
+
+    /* ---- losses: *loss is one real; targets of -1 are ignored. dloss: one real */
+    gsa_status (*cross_entropy_forward)(gsa_backend *b, void *loss, const void *logits, const int32_t *targets, double scale,
+                                        int64_t rows, int64_t classes); /* scale sum (lse - logit[target]) */
+    gsa_status (*cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
+                                         const int32_t *targets, double scale, int64_t rows, int64_t classes);
+    gsa_status (*square_error_forward)(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
+                                       int64_t count);                  /* scale sum (x - target)^2 */
+    gsa_status (*square_error_backward)(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,
+                                        double scale, int64_t count);
+
+    /* ---- reductions and optimisers. Sums are in double over fixed chunks */
+    gsa_status (*sum)(gsa_backend *b, double *out, const void *x, int64_t count);            /* *out = sum x */
+    gsa_status (*sum_squares)(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count);
+    gsa_status (*count_bad)(gsa_backend *b, int64_t *out, const void *x, int64_t count);     /* NaN or infinite */
+    /* control[0] = norm = sqrt(*squares), control[1] = factor for gradients = min(1, max_norm / norm) (1 when max_norm = 0;
+     * NaN when the norm is not finite: then optimiser steps change nothing) */
+    gsa_status (*clip)(gsa_backend *b, double *control, const double *squares, double max_norm);
+    gsa_status (*adam)(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
+                       int64_t count);
+    /* g' = factor g + l2 w; m = momentum m + g' (m NULL: none); w -= lr (m or g') */
+    gsa_status (*sgd)(gsa_backend *b, void *w, void *m, const void *g, const double *control, double lr, double momentum,
+                      double l2, int64_t count);
+};
+
+/* The complete plain-C backend. threads >= 1. */
+gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+void gsa_backend_release(gsa_backend *backend); /* NULL does nothing */
+
+/* What multiplies: "oneDNN 2.6.3", "CBLAS", "plain loops". */
+const char *gsa_gemm_library(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+#include "kernels/gemm.h"
+#include "kernels/backend.h"
+
+#if defined(GSA_HAVE_CBLAS)
+#include <cblas.h>
+#endif
+
+#if defined(GSA_HAVE_ONEDNN)
+#include <dnnl.h>
+#include <omp.h>
+
+#define GSA_TEXT_OF(number) #number
+#define GSA_TEXT(number) GSA_TEXT_OF(number)
+
+/* oneDNN cuts the sums of a product by omp_get_max_threads(). The number belongs to the calling task, so that it can be 1
+ * here without any other thread noticing; no parallel region is entered, so that forking stays safe. */
+int gsa_gemm_f32(const gsa_gemm *g)
+{
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    const dnnl_status_t status =
+        dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1, (const float *)g->a, g->lda,
+                   (const float *)g->b, g->ldb, g->accumulate ? 1 : 0, (float *)g->c, g->ldc);
+    omp_set_num_threads(threads);
+    return (int)status;
+}
+#elif defined(GSA_HAVE_CBLAS)
+int gsa_gemm_f32(const gsa_gemm *g)
+{
+    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m,
+                (int)g->n, (int)g->k, 1, (const float *)g->a, (int)g->lda, (const float *)g->b, (int)g->ldb,
+                g->accumulate ? 1 : 0, (float *)g->c, (int)g->ldc);
+    return 0;
+}
+#else
+int gsa_gemm_f32(const gsa_gemm *g)
+{
+    gsa_ref32_multiply(g);
+    return 0;
+}
+#endif
+
+#if defined(GSA_HAVE_CBLAS)
+int gsa_gemm_f64(const gsa_gemm *g)
+{
+    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m,
+                (int)g->n, (int)g->k, 1, (const double *)g->a, (int)g->lda, (const double *)g->b, (int)g->ldb,
+                g->accumulate ? 1 : 0, (double *)g->c, (int)g->ldc);
+    return 0;
+}
+#else
+int gsa_gemm_f64(const gsa_gemm *g)
+{
+    gsa_ref64_multiply(g);
+    return 0;
+}
+#endif
+
+void gsa_gemm_prepare(void)
+{
+#if defined(GSA_CBLAS_IS_OPENBLAS)
+    openblas_set_num_threads(1);
+#endif
+}
+
+const char *gsa_gemm_library(void)
+{
+#if defined(GSA_HAVE_ONEDNN)
+    return "oneDNN " GSA_TEXT(DNNL_VERSION_MAJOR) "." GSA_TEXT(DNNL_VERSION_MINOR) "." GSA_TEXT(DNNL_VERSION_PATCH);
+#elif defined(GSA_HAVE_CBLAS)
+    return "CBLAS";
+#else
+    return "plain loops";
+#endif
+}

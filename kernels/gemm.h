@@ -1,0 +1,27 @@
+/* gemm.h - one block of a matrix product: one library call on the calling thread, whatever the library's own settings.
+ * The cut into blocks (ref/gemm.c) is a function of the sizes alone, so the bits are the same for any number of threads. */
+#ifndef GSA_GEMM_H
+#define GSA_GEMM_H
+#include "graph/status.h"
+#include <stdint.h>
+
+/* C [m,n] = (accumulate ? C : 0) + op(A) [m,k] op(B) [k,n], row-major; m, n, k > 0. */
+typedef struct gsa_gemm {
+    void *c;
+    const void *a, *b;
+    int64_t m, n, k, ldc, lda, ldb;
+    int transpose_a, transpose_b, accumulate;
+} gsa_gemm;
+
+/* Return 0, or the library's own error number. */
+int gsa_gemm_f32(const gsa_gemm *block);
+int gsa_gemm_f64(const gsa_gemm *block);
+
+/* Makes a library that keeps its thread count for the whole process use one thread. */
+void gsa_gemm_prepare(void);
+
+/* The plain loops of ref/multiply.c. */
+void gsa_ref32_multiply(const gsa_gemm *block);
+void gsa_ref64_multiply(const gsa_gemm *block);
+
+#endif

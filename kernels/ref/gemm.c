@@ -1,0 +1,120 @@
+/* gemm.c - the cut of a product into blocks, each one single-threaded call of the library (kernels/gemm.h). The cut depends
+ * on m, n and k alone. Rows of C are cut every BLOCK rows. Where that gives few blocks and k is long (weight gradients: k is
+ * the rows of the batch), k is cut too: each chunk of k has its own partial C, and partials are added in the order of k. */
+#include "kernels/gemm.h"
+#include "kernels/ref/ref.h"
+#include <stdatomic.h>
+
+enum { BLOCK = 256, K_CHUNK = 1024, ITEMS = 16, PARTIAL_LIMIT = 1 << 22 /* elements of all partials */ };
+
+typedef struct gemm_job {
+    gsa_gemm whole;
+    int64_t blocks, k_chunks, k_chunk;
+    real *partial; /* [k_chunks, m, n] when k_chunks > 1 */
+    atomic_int failed;
+} gemm_job;
+
+#if GSA_REF_BITS == 64
+#define MULTIPLY gsa_gemm_f64
+#else
+#define MULTIPLY gsa_gemm_f32
+#endif
+
+static const real *shifted(const void *matrix, int64_t row, int64_t col, int64_t ld, int transpose)
+{
+    return (const real *)matrix + (transpose ? col * ld + row : row * ld + col);
+}
+
+static void block_item(void *context, int64_t item)
+{
+    gemm_job *job = context;
+    const gsa_gemm *whole = &job->whole;
+    const int64_t i = item % job->blocks * BLOCK, chunk = item / job->blocks, k = chunk * job->k_chunk;
+    gsa_gemm g = *whole;
+    g.m = ref_smaller(BLOCK, whole->m - i);
+    g.k = ref_smaller(job->k_chunk, whole->k - k);
+    g.a = shifted(whole->a, i, k, g.lda, g.transpose_a);
+    g.b = shifted(whole->b, k, 0, g.ldb, g.transpose_b);
+    if (job->k_chunks > 1) {
+        g.c = job->partial + (chunk * whole->m + i) * whole->n;
+        g.ldc = whole->n;
+        g.accumulate = 0;
+    } else {
+        g.c = (real *)whole->c + i * whole->ldc;
+    }
+    const int status = MULTIPLY(&g);
+    if (status != 0) atomic_store(&job->failed, status);
+}
+
+/* One row of C: the partials of all chunks, in order. */
+static void add_item(void *context, int64_t row)
+{
+    const gemm_job *job = context;
+    const gsa_gemm *g = &job->whole;
+    real *c = (real *)g->c + row * g->ldc;
+    if (!g->accumulate) memset(c, 0, sizeof(real) * (size_t)g->n);
+    ref_add_partials(c, job->partial + row * g->n, job->k_chunks, g->m * g->n, g->n);
+}
+
+static void clear(real *c, int64_t m, int64_t n, int64_t ldc)
+{
+    for (int64_t i = 0; i < m; i++) memset(c + i * ldc, 0, sizeof(real) * (size_t)n);
+}
+
+/* Sizes that fit, strides that hold a row as stored. */
+static gsa_status check(gsa_backend *b, const gsa_gemm *g)
+{
+    const int64_t width_a = g->transpose_a ? g->m : g->k, width_b = g->transpose_b ? g->k : g->n;
+    if (g->m < 0 || g->n < 0 || g->k < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)g->m,
+                        (long long)g->n, (long long)g->k);
+    if (g->ldc < g->n || g->lda < width_a || g->ldb < width_b)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected",
+                        (long long)g->ldc, (long long)g->lda, (long long)g->ldb, (long long)g->n, (long long)width_a,
+                        (long long)width_b);
+    if (g->n > INT32_MAX || g->ldc > INT32_MAX || g->lda > INT32_MAX || g->ldb > INT32_MAX)
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
+                        (long long)g->n, (long long)g->ldc, (long long)g->lda, (long long)g->ldb);
+    return GSA_OK;
+}
+
+/* How many chunks k is cut into: enough for ITEMS items, none shorter than K_CHUNK, partials within their limit. */
+static int64_t chunks_of(const gsa_gemm *g, int64_t blocks)
+{
+    int64_t chunks = ref_smaller(ITEMS / ref_smaller(blocks, ITEMS), ref_items(g->k, K_CHUNK)), elements;
+    if (!gsa_mul(g->m, g->n, &elements)) return 1;
+    chunks = ref_smaller(chunks, PARTIAL_LIMIT / elements);
+    const int64_t needed = ref_items(g->k, INT32_MAX);
+    return chunks > needed ? chunks : needed;
+}
+
+static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k, int transpose_a,
+                       int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+{
+    gemm_job job = { .whole = { c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate } };
+    const gsa_status status = check(b, &job.whole);
+    if (status != GSA_OK || m == 0 || n == 0) return status;
+    if (k == 0) {
+        if (!accumulate) clear(c, m, n, ldc);
+        return GSA_OK;
+    }
+    job.blocks = ref_items(m, BLOCK);
+    job.k_chunk = ref_items(k, chunks_of(&job.whole, job.blocks));
+    job.k_chunks = ref_items(k, job.k_chunk);
+    if (job.k_chunks > 1) {
+        job.partial = gsa_ref_scratch(b, "gemm", job.k_chunks * m * n, sizeof(real));
+        if (job.partial == NULL) return b->error.status;
+    }
+    gsa_parallel(b->threads, job.blocks * job.k_chunks, block_item, &job);
+    const int failed = atomic_load(&job.failed);
+    if (failed != 0)
+        return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld", gsa_gemm_library(),
+                        failed, (long long)m, (long long)n, (long long)k);
+    if (job.k_chunks > 1) gsa_parallel(b->threads, m, add_item, &job);
+    return GSA_OK;
+}
+
+void GSA_REF(fill_gemm)(gsa_backend *b)
+{
+    b->gemm = gemm;
+}

@@ -1,0 +1,152 @@
+#include "kernels/ref/memory.h"
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+/* The pointer that the allocation table returned stands in front of the aligned block. */
+static void *aligned_alloc_from(const gsa_system *system, int64_t bytes)
+{
+    int64_t whole;
+    if (!gsa_add(bytes, ALIGN + (int64_t)sizeof(void *), &whole)) return NULL;
+    char *base = gsa_alloc(system, (size_t)whole, 1);
+    if (base == NULL) return NULL;
+    char *at = base + sizeof(void *);
+    at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
+    memcpy(at - sizeof(void *), &base, sizeof base);
+    return at;
+}
+
+static void aligned_release(const gsa_system *system, void *at)
+{
+    void *base = NULL;
+    if (at == NULL) return;
+    memcpy(&base, (char *)at - sizeof(void *), sizeof base);
+    gsa_release(system, base);
+}
+
+static void *ref_alloc(gsa_backend *b, int64_t bytes)
+{
+    if (bytes < 0) {
+        gsa_fail(&b->error, GSA_ERR_ARGUMENT, "alloc: %lld bytes", (long long)bytes);
+        return NULL;
+    }
+    void *at = aligned_alloc_from(b->system, bytes);
+    if (at == NULL) gsa_out_of_memory(&b->error, "backend ref", bytes);
+    return at;
+}
+
+static void ref_free(gsa_backend *b, void *at)
+{
+    aligned_release(b->system, at);
+}
+
+static gsa_status move(gsa_backend *b, const char *op, void *to, const void *from, int64_t bytes)
+{
+    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
+    if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
+    return GSA_OK;
+}
+
+static gsa_status ref_upload(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
+{
+    return move(b, "upload", to, from_host, bytes);
+}
+
+static gsa_status ref_download(gsa_backend *b, void *to_host, const void *from, int64_t bytes)
+{
+    return move(b, "download", to_host, from, bytes);
+}
+
+static gsa_status ref_copy(gsa_backend *b, void *to, const void *from, int64_t bytes)
+{
+    return move(b, "copy", to, from, bytes);
+}
+
+static gsa_status ref_zero_fill(gsa_backend *b, void *at, int64_t bytes)
+{
+    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "zero_fill: %lld bytes", (long long)bytes);
+    if (bytes > 0) memset(at, 0, (size_t)bytes);
+    return GSA_OK;
+}
+
+static void ref_release(gsa_backend *b)
+{
+    const gsa_system *system = b->system;
+    gsa_ref_state *state = b->state;
+    aligned_release(system, state->scratch);
+    gsa_release(system, state);
+    gsa_release(system, b);
+}
+
+void gsa_ref_fill_memory(gsa_backend *b)
+{
+    b->release = ref_release;
+    b->alloc = ref_alloc;
+    b->free = ref_free;
+    b->upload = ref_upload;
+    b->download = ref_download;
+    b->copy = ref_copy;
+    b->zero_fill = ref_zero_fill;
+}
+
+void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size)
+{
+    gsa_ref_state *state = b->state;
+    int64_t bytes;
+    if (!gsa_mul(count, size, &bytes)) {
+        gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count, (long long)size);
+        return NULL;
+    }
+    if (state->scratch != NULL && bytes <= state->scratch_bytes) return state->scratch;
+    aligned_release(b->system, state->scratch);
+    state->scratch_bytes = 0;
+    state->scratch = aligned_alloc_from(b->system, bytes);
+    if (state->scratch == NULL) gsa_out_of_memory(&b->error, op, bytes);
+    else state->scratch_bytes = bytes;
+    return state->scratch;
+}
+
+gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
+{
+    int64_t count;
+    if (rows < 0 || cols < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows, (long long)cols);
+    if (!gsa_mul(rows, cols, &count) || !gsa_mul(count, b->real_bytes, &count))
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows, (long long)cols);
+    return GSA_OK;
+}
+
+gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
+{
+    if (!(dropout->p >= 0 && dropout->p < 1))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op, dropout->p);
+    if (dropout->p > 0 && dropout->site >> 20 != 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op, (unsigned)dropout->site);
+    return GSA_OK;
+}
+
+gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what, const int32_t *indices, int64_t count,
+                                 int64_t low, int64_t high)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (indices[i] < low || indices[i] >= high)
+            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %s %d of row %lld is outside %lld..%lld", op, what, (int)indices[i],
+                            (long long)i, (long long)low, (long long)high - 1);
+    return GSA_OK;
+}
+
+gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
+{
+    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op,
+                        (long long)edges->rows, (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds,
+                        GSA_MAX_KINDS);
+    if (backward && edges->rows > 0 && edges->examples < 1)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples; the gradient is cut by example", op,
+                        (long long)edges->rows, (int)edges->examples);
+#if defined(GSA_CHECKED)
+    return gsa_edges_check(edges, op, &b->error);
+#else
+    return GSA_OK;
+#endif
+}

@@ -1,0 +1,28 @@
+/* memory.h - what the float and the double half of ref share: memory, scratch, checks of arguments. */
+#ifndef GSA_REF_MEMORY_H
+#define GSA_REF_MEMORY_H
+#include "kernels/backend.h"
+
+typedef struct gsa_ref_state {
+    void *scratch; /* grows only; lives until release. One op at a time uses it */
+    int64_t scratch_bytes;
+} gsa_ref_state;
+
+void gsa_ref_fill_memory(gsa_backend *b);
+void gsa_ref32_fill(gsa_backend *b);
+void gsa_ref64_fill(gsa_backend *b);
+
+/* At least count * size bytes, 64-byte aligned, not cleared; NULL: b->error says why. */
+void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size);
+
+/* Sizes are not negative and their product is an int64; else a sentence. */
+gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);
+/* 0 <= p < 1, site < 2^20. */
+gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
+/* Every index is in low .. high-1; else a sentence with the first bad row. */
+gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what, const int32_t *indices, int64_t count,
+                                 int64_t low, int64_t high);
+/* What is cheap to see of edges and blocks; a full scan in GSA_CHECKED builds. */
+gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward);
+
+#endif

@@ -1,0 +1,44 @@
+#include "support/suite.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_cases(const gsa_case *cases, int count, int argc, char **argv)
+{
+    int wrong = 0;
+    for (int c = 0; c < count; c++) {
+        int listed = 0;
+        for (int a = 2; a < argc; a++) listed |= strcmp(cases[c].name, argv[a]) == 0;
+        if (!listed) wrong = 1, fprintf(stderr, "case '%s' is in the program but not in CMakeLists.txt\n", cases[c].name);
+    }
+    for (int a = 2; a < argc; a++) {
+        int known = 0;
+        for (int c = 0; c < count; c++) known |= strcmp(cases[c].name, argv[a]) == 0;
+        if (!known) wrong = 1, fprintf(stderr, "case '%s' is in CMakeLists.txt but not in the program\n", argv[a]);
+    }
+    printf("%d cases listed\n", count);
+    return wrong || count == 0;
+}
+
+int gsa_run_suite(const char *name, const gsa_case *cases, int count, int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--cases") == 0) return compare_cases(cases, count, argc, argv);
+    Suite *suite = suite_create(name);
+    for (int c = 0; c < count; c++) {
+        TCase *tcase = tcase_create(cases[c].name);
+        tcase_set_timeout(tcase, cases[c].timeout);
+        for (int t = 0; t < cases[c].count; t++) {
+            const gsa_test *test = &cases[c].tests[t];
+            if (test->loops > 1) tcase_add_loop_test(tcase, test->test, 0, test->loops);
+            else tcase_add_test(tcase, test->test);
+        }
+        suite_add_tcase(suite, tcase);
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int run = srunner_ntests_run(runner), failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    if (run == 0) fprintf(stderr, "%s: no test ran: is CK_RUN_CASE=%s a case of it?\n", name,
+                          getenv("CK_RUN_CASE") ? getenv("CK_RUN_CASE") : "");
+    return failed != 0 || run == 0;
+}

@@ -1,0 +1,14 @@
+#include "apply.h"
+
+gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_apply_options *options, gsa_error *error)
+{
+    *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
+                                    .device = gsa_args_text(args, "device"),
+                                    .threads = (int)gsa_args_number(args, "threads", 0),
+                                    .input = gsa_args_text(args, "input"),
+                                    .output = gsa_args_text(args, "output") };
+    options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
+    options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
+    if (options->model) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint", verb);
+}

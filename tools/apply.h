@@ -1,0 +1,14 @@
+/* apply.h - what eval and predict share: a trained model and where to run it. */
+#ifndef GSA_APPLY_H
+#define GSA_APPLY_H
+#include "verbs.h"
+
+#define GSA_OPTION_ROW_MODEL                                                                                                \
+    {                                                                                                                       \
+        "model", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0, "folder of a run, or of one checkpoint (needed)"                 \
+    }
+
+/* Fills `options` from the verb's options; fails without --model. */
+gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_apply_options *options, gsa_error *error);
+
+#endif

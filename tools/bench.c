@@ -1,0 +1,152 @@
+/* gsa bench - how long kernels, graphs and training take, several side by side. */
+#include "bench.h"
+#include <stdio.h>
+#include <string.h>
+
+gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error)
+{
+    gsa_bench_case *more = gsa_resize(bench->system, bench->cases, (size_t)bench->n_cases + 1, sizeof *more);
+    double *seconds = gsa_alloc_zero(bench->system, (size_t)bench->runs * GSA_BENCH_SERIES, sizeof *seconds);
+    if (more) bench->cases = more;
+    if (!more || !seconds) {
+        gsa_release(bench->system, seconds);
+        gsa_out_of_memory(error, "bench cases", (int64_t)sizeof *more);
+        return NULL;
+    }
+    gsa_bench_case *made = &bench->cases[bench->n_cases++];
+    *made = (gsa_bench_case){ .seconds = seconds, .facts = json_object() };
+    return made;
+}
+
+gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, gsa_error *error)
+{
+    static const char *const usual[] = { "ring", "star", "window", "full" };
+    int n_specs, n_lengths;
+    const char *const *specs = gsa_args_texts(bench->args, "topology", &n_specs);
+    const int64_t *lengths = gsa_args_numbers(bench->args, "length", &n_lengths);
+    if (n_specs == 0) specs = usual, n_specs = sizeof usual / sizeof *usual;
+    gsa_status status = gsa_open_registry(bench->args, &bench->registry, error);
+    for (int s = 0; s < n_specs && status == GSA_OK; s++) {
+        gsa_pattern *pattern;
+        status = gsa_open_pattern(bench->registry, bench->system, specs[s], &pattern, error);
+        if (status != GSA_OK) break;
+        for (int l = 0; l < n_lengths && status == GSA_OK; l++) status = add(bench, pattern, (int32_t)lengths[l], error);
+        gsa_pattern_release(pattern);
+    }
+    return status;
+}
+
+gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, gsa_batch **batch,
+                           gsa_error *error)
+{
+    const int32_t count = (int32_t)gsa_args_number(bench->args, "batch", 1);
+    gsa_instance **copies = gsa_alloc(bench->system, (size_t)count, sizeof *copies);
+    if (!copies) return gsa_out_of_memory(error, "a batch", count);
+    for (int32_t i = 0; i < count; i++) copies[i] = instance;
+    gsa_status status = gsa_batch_create(bench->system, gsa_pattern_schema(pattern), batch, error);
+    if (status == GSA_OK) {
+        status = gsa_batch_build(*batch, copies, count, error);
+        if (status != GSA_OK) gsa_batch_release(*batch);
+    }
+    if (status != GSA_OK) *batch = NULL;
+    gsa_release(bench->system, copies);
+    return status;
+}
+
+static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
+{
+    if (strcmp(bench->what, "kernel") == 0) return gsa_bench_kernel(bench, error);
+    if (strcmp(bench->what, "graph") == 0) return gsa_bench_graph(bench, error);
+    if (strcmp(bench->what, "train") == 0) return gsa_bench_train(bench, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure '%.60s': expected kernel, graph or train",
+                    bench->what);
+}
+
+/* Round -1 warms up: its times are overwritten by round 0. */
+static gsa_status measure(gsa_bench *bench, gsa_error *error)
+{
+    for (int round = -1; round < bench->runs; round++) {
+        for (int c = 0; c < bench->n_cases; c++) {
+            gsa_bench_case *one = &bench->cases[c];
+            double seconds[GSA_BENCH_SERIES] = { 0 };
+            const gsa_status status = one->run(one->state, seconds, error);
+            if (status != GSA_OK) return status;
+            for (int s = 0; s < bench->n_series; s++) one->seconds[s * bench->runs + (round < 0 ? 0 : round)] = seconds[s];
+        }
+    }
+    return GSA_OK;
+}
+
+static gsa_status print(const gsa_bench *bench, gsa_error *error)
+{
+    gsa_output *out;
+    gsa_status status = gsa_output_open(bench->system, "-", &out, error);
+    if (status != GSA_OK) return status;
+    gsa_bench_write_table(bench, out);
+    for (int c = 0; c < bench->n_cases && gsa_args_flag(bench->args, "explain") && status == GSA_OK; c++) {
+        const gsa_bench_case *one = &bench->cases[c];
+        if (!one->explain) continue;
+        gsa_output_format(out, "\n%s %s\n", one->name, one->detail);
+        status = one->explain(one->state, out, error);
+    }
+    if (status == GSA_OK) return gsa_output_commit(out, error);
+    gsa_output_abandon(out);
+    return status;
+}
+
+static void end(gsa_bench *bench)
+{
+    for (int c = 0; c < bench->n_cases; c++) {
+        if (bench->cases[c].release) bench->cases[c].release(bench->cases[c].state);
+        json_decref(bench->cases[c].facts);
+        gsa_release(bench->system, bench->cases[c].seconds);
+    }
+    gsa_release(bench->system, bench->cases);
+    gsa_registry_release(bench->registry);
+}
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    gsa_bench bench = { .system = gsa_args_system(args),
+                        .args = args,
+                        .what = gsa_args_operand(args, 0),
+                        .runs = (int)gsa_args_number(args, "runs", 1),
+                        .threads = gsa_thread_count(args) };
+    const char *json = gsa_args_text(args, "json");
+    gsa_status status = add_cases(&bench, error);
+    if (status == GSA_OK) status = measure(&bench, error);
+    if (status == GSA_OK) status = print(&bench, error);
+    if (status == GSA_OK && json) status = gsa_bench_write_json(&bench, json, error);
+    end(&bench);
+    return status;
+}
+
+static const gsa_option options[] = {
+    { "topology", GSA_OPTION_TEXTS, "SPEC", NULL, "ring, star, window, full", 0, 0,
+      "kernel, graph: a pattern to measure; repeatable" },
+    { "length", GSA_OPTION_NUMBERS, "N,N,...", "512", NULL, 0, 1 << 24, "kernel, graph: tokens of an example" },
+    { "batch", GSA_OPTION_NUMBER, "N", "4", NULL, 1, 65536, "kernel, graph: examples in the batch" },
+    { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph: attention heads" },
+    { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel: numbers of a head" },
+    { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
+    { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up" },
+    { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
+    { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
+    GSA_OPTION_ROW_SET,
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_DEVICE,
+    GSA_OPTION_ROW_THREADS,
+};
+const gsa_verb gsa_verb_bench = {
+    .name = "bench",
+    .summary = "measure kernels, graph building or training, several side by side",
+    .operands = "kernel|graph|train [RECIPE...]",
+    .least = 1,
+    .most = 17,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "kernel: one attend forward and backward over all phases of a layer. graph: emit, batch, plan. train: whole "
+             "recipes, "
+             "with --set.\nTimes are medians over the rounds; the spread is (largest - smallest) / median.",
+    .run = run
+};

@@ -1,0 +1,55 @@
+/* bench.h - the frame of gsa bench: cases that are run in turn, so that a change of the machine's speed meets all alike.
+ *
+ * Each round runs every case once and each case notes the seconds of its series (forward, backward, ...). One round warms up and is
+ * not counted; then median, smallest and largest of `runs` rounds are reported. */
+#ifndef GSA_BENCH_H
+#define GSA_BENCH_H
+#include <jansson.h>
+#include "graph/batch.h"
+#include "verbs.h"
+
+enum { GSA_BENCH_SERIES = 3 };
+
+typedef struct gsa_bench_case {
+    char name[96], detail[64];      /* "star:cyclic=0", "n=512" */
+    json_t *facts;                  /* of the case, go into the JSON: length, edges, ... */
+    double flops[GSA_BENCH_SERIES]; /* of one run of each series; 0: no rate is shown */
+    double items;                   /* edges or tokens, for ns an item; 0: not shown */
+    void *state;
+    gsa_status (*run)(void *state, double *seconds, gsa_error *error);
+    gsa_status (*explain)(void *state, gsa_output *out, gsa_error *error); /* or NULL */
+    void (*release)(void *state);
+    double *seconds; /* [GSA_BENCH_SERIES][runs] */
+} gsa_bench_case;
+
+typedef struct gsa_bench {
+    const gsa_system *system;
+    const gsa_args *args;
+    gsa_registry *registry;
+    const char *what; /* "kernel" */
+    const char *series[GSA_BENCH_SERIES];
+    int n_series, runs, threads;
+    gsa_bench_case *cases;
+    int n_cases;
+} gsa_bench;
+
+/* A new case at the end of bench->cases, zeroed; NULL and a sentence without memory. Its address holds until the next call. */
+gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error);
+
+/* Each adds its cases and names its series. */
+gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error);
+gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error);
+gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error);
+
+/* Calls add(bench, pattern, length) for every --topology and --length; without --topology for a few built-ins. */
+typedef gsa_status gsa_bench_add_pattern(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error);
+gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, gsa_error *error);
+/* `count` copies of one example of the pattern, joined: the batch that is measured. */
+gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, gsa_batch **batch,
+                           gsa_error *error);
+
+/* bench_report.c */
+void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out);
+gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_error *error);
+
+#endif

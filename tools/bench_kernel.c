@@ -1,0 +1,228 @@
+/* bench_kernel.c - gsa bench kernel: attend forward and backward over all attend phases of one layer, on the plain-C backend. */
+#include <stdio.h>
+#include <string.h>
+#include "bench.h"
+#include "graph/plan.h"
+#include "kernels/backend.h"
+
+typedef struct gsa_phase_case { /* one phase's call: everything in backend memory */
+    gsa_edges edges;
+    gsa_part parts[GSA_MAX_KINDS];
+    gsa_attend_args call;
+    const char *name;
+    int phase;
+} gsa_phase_case;
+
+typedef struct gsa_kernel_case {
+    gsa_bench *bench;
+    gsa_pattern *pattern;
+    gsa_batch *batch;
+    gsa_backend *backend;
+    gsa_phase_case *phases;
+    int n_phases;
+    void **memory; /* everything to free */
+    int n_memory;
+    void *base; /* the batch's arrays */
+} gsa_kernel_case;
+
+static void release(void *state)
+{
+    gsa_kernel_case *one = state;
+    for (int i = 0; i < one->n_memory; i++) one->backend->free(one->backend, one->memory[i]);
+    gsa_release(one->bench->system, one->memory);
+    gsa_release(one->bench->system, one->phases);
+    gsa_batch_release(one->batch);
+    gsa_backend_release(one->backend);
+    gsa_pattern_release(one->pattern);
+    gsa_release(one->bench->system, one);
+}
+
+static void *memory(gsa_kernel_case *one, int64_t bytes)
+{
+    void **more = gsa_resize(one->bench->system, one->memory, (size_t)one->n_memory + 1, sizeof *more);
+    if (!more) return NULL;
+    one->memory = more;
+    void *at = one->backend->alloc(one->backend, bytes > 0 ? bytes : 1);
+    if (at) one->memory[one->n_memory++] = at;
+    return at;
+}
+
+static gsa_status give_up(const gsa_kernel_case *one, gsa_status status, gsa_error *error)
+{
+    return gsa_fail(error, status, "%s", one->backend->error.text);
+}
+
+/* A matrix of `count` numbers in [-0.5, 0.5), the same in every run. */
+static gsa_status numbers(gsa_kernel_case *one, int64_t count, void **at, gsa_error *error)
+{
+    const gsa_system *system = one->bench->system;
+    const int real = one->backend->real;
+    int64_t bytes;
+    if (!gsa_mul(count, one->backend->real_bytes, &bytes))
+        return gsa_fail(error, GSA_ERR_LIMIT, "the matrices are too large");
+    void *host = gsa_alloc(system, (size_t)bytes, 1);
+    *at = memory(one, bytes);
+    if (!host || !*at) {
+        gsa_release(system, host);
+        return gsa_out_of_memory(error, "a matrix to measure with", bytes);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double x = (double)(gsa_random(1, (uint64_t)i, (uint64_t)one->n_memory) >> 11) * 0x1p-53 - 0.5;
+        if (real == GSA_F32) ((float *)host)[i] = (float)x;
+        else ((double *)host)[i] = x;
+    }
+    const gsa_status status = one->backend->upload(one->backend, *at, host, bytes);
+    gsa_release(system, host);
+    return status == GSA_OK ? GSA_OK : give_up(one, status, error);
+}
+
+/* k, v, dk, dv of every kind that the phase reads: [part_rows, width]. */
+static gsa_status fill_parts(gsa_kernel_case *one, gsa_phase_case *phase, int64_t width, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int k = 0; k < phase->edges.kinds && status == GSA_OK; k++) {
+        const int64_t count = phase->edges.part_rows[k] * width;
+        void *planes[4] = { 0 };
+        for (int i = 0; i < 4 && count > 0 && status == GSA_OK; i++) status = numbers(one, count, &planes[i], error);
+        phase->parts[k] = (gsa_part){ planes[0], planes[1], planes[2], planes[3] };
+    }
+    return status;
+}
+
+static gsa_status fill_call(gsa_kernel_case *one, gsa_phase_case *phase, const gsa_phase *schema, gsa_error *error)
+{
+    const int32_t heads = (int32_t)gsa_args_number(one->bench->args, "heads", 1);
+    const int32_t dim = (int32_t)gsa_args_number(one->bench->args, "head-dim", 1);
+    gsa_attend_args *call = &phase->call;
+    *call = (gsa_attend_args){
+        .edges = &phase->edges, .heads = schema->per_head ? 1 : heads, .head_dim = dim, .scale = 0.125, .parts = phase->parts
+    };
+    const int64_t width = (int64_t)call->heads * dim, count = phase->edges.rows * width;
+    void *q, *dout, *vectors = NULL, *bias = NULL;
+    gsa_status status = fill_parts(one, phase, width, error);
+    if (status == GSA_OK) status = numbers(one, count, &q, error);
+    if (status == GSA_OK) status = numbers(one, count, &dout, error);
+    if (status == GSA_OK) status = numbers(one, count, &call->out, error);
+    if (status == GSA_OK) status = numbers(one, count, &call->dq, error);
+    if (status == GSA_OK) status = numbers(one, phase->edges.rows * call->heads, &call->lse, error);
+    if (status == GSA_OK && schema->label_use == GSA_KEY_VECTORS) {
+        status = numbers(one, (int64_t)schema->labels * dim, &vectors, error);
+        if (status == GSA_OK) status = numbers(one, (int64_t)schema->labels * dim, &call->dlabel_vectors, error);
+    }
+    if (status == GSA_OK && schema->label_use == GSA_HEAD_BIAS) {
+        status = numbers(one, (int64_t)schema->labels * call->heads, &bias, error);
+        if (status == GSA_OK) status = numbers(one, (int64_t)schema->labels * call->heads, &call->dlabel_bias, error);
+    }
+    if (status != GSA_OK) return status;
+    call->q = q, call->dout = dout, call->label_vectors = vectors, call->label_bias = bias;
+    return GSA_OK;
+}
+
+static gsa_status fill_phases(gsa_kernel_case *one, gsa_error *error)
+{
+    const gsa_schema *schema = gsa_pattern_schema(one->pattern);
+    int64_t bytes;
+    const void *block = gsa_batch_block(one->batch, &bytes);
+    one->base = memory(one, bytes);
+    one->phases = gsa_alloc_zero(one->bench->system, (size_t)gsa_schema_phases(schema), sizeof *one->phases);
+    if (!one->base || !one->phases) return gsa_out_of_memory(error, "a batch to measure", bytes);
+    gsa_status status = one->backend->upload(one->backend, one->base, block, bytes);
+    if (status != GSA_OK) return give_up(one, status, error);
+    for (int p = 0; p < gsa_schema_phases(schema) && status == GSA_OK; p++) {
+        if (gsa_schema_phase(schema, p)->aggregate != GSA_ATTEND) continue;
+        gsa_phase_case *phase = &one->phases[one->n_phases++];
+        phase->name = gsa_schema_phase(schema, p)->name, phase->phase = p;
+        gsa_batch_edges(one->batch, p, one->base, &phase->edges);
+        status = fill_call(one, phase, gsa_schema_phase(schema, p), error);
+    }
+    return status;
+}
+
+static gsa_status run(void *state, double *seconds, gsa_error *error)
+{
+    gsa_kernel_case *one = state;
+    gsa_status status = GSA_OK;
+    for (int p = 0; p < one->n_phases && status == GSA_OK; p++) {
+        const double start = gsa_seconds();
+        status = one->backend->attend_forward(one->backend, &one->phases[p].call);
+        const double middle = gsa_seconds();
+        if (status == GSA_OK) status = one->backend->attend_backward(one->backend, &one->phases[p].call);
+        seconds[0] += middle - start, seconds[1] += gsa_seconds() - middle;
+    }
+    return status == GSA_OK ? GSA_OK : give_up(one, status, error);
+}
+
+static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
+{
+    const gsa_kernel_case *one = state;
+    for (int p = 0; p < one->n_phases; p++) {
+        gsa_edges edges;
+        gsa_plan *plan;
+        char text[2048];
+        gsa_batch_edges(one->batch, one->phases[p].phase, NULL, &edges);
+        const gsa_status status = gsa_plan_create(one->bench->system, &edges, NULL, &plan, error);
+        if (status != GSA_OK) return status;
+        gsa_plan_explain(plan, text, sizeof text);
+        gsa_output_format(out, "phase %s\n%s\n", one->phases[p].name, text);
+        gsa_plan_release(one->bench->system, plan);
+    }
+    return GSA_OK;
+}
+
+static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)
+{
+    const gsa_args *args = one->bench->args;
+    const int real = strcmp(gsa_args_text(args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
+    const gsa_example example = { .struct_size = sizeof example,
+                                  .length = length,
+                                  .heads = (int32_t)gsa_args_number(args, "heads", 1) };
+    gsa_instance *instance;
+    gsa_status status = gsa_backend_ref(one->bench->system, real, one->bench->threads, &one->backend, error);
+    if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
+    if (status != GSA_OK) return status;
+    status = gsa_bench_batch(one->bench, one->pattern, instance, &one->batch, error);
+    gsa_instance_release(instance);
+    return status == GSA_OK ? fill_phases(one, error) : status;
+}
+
+/* Forward multiplies q.k and p v; backward recomputes q.k and adds do.v, dq, dk, dv: 2 flops for each of 2 and 5 products. */
+static void note_work(gsa_bench_case *slot, const gsa_kernel_case *one, int32_t length)
+{
+    int64_t edges = 0;
+    for (int p = 0; p < one->n_phases; p++) {
+        const gsa_attend_args *call = &one->phases[p].call;
+        const double products = (double)call->edges->edge_total * call->heads * call->head_dim;
+        slot->flops[0] += 4 * products, slot->flops[1] += 10 * products;
+        edges += call->edges->edge_total;
+    }
+    slot->items = (double)edges;
+    json_object_set_new(slot->facts, "length", json_integer(length));
+    json_object_set_new(slot->facts, "edges", json_integer(edges));
+    json_object_set_new(slot->facts, "heads", json_integer(gsa_args_number(one->bench->args, "heads", 1)));
+    json_object_set_new(slot->facts, "head_dim", json_integer(gsa_args_number(one->bench->args, "head-dim", 1)));
+    json_object_set_new(slot->facts, "batch", json_integer(gsa_args_number(one->bench->args, "batch", 1)));
+    json_object_set_new(slot->facts, "backend", json_string(one->backend->name));
+}
+
+static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error)
+{
+    gsa_bench_case *slot = gsa_bench_add(bench, error);
+    if (!slot) return GSA_ERR_MEMORY;
+    gsa_kernel_case *one = gsa_alloc_zero(bench->system, 1, sizeof *one);
+    if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
+    one->bench = bench, one->pattern = gsa_pattern_retain(pattern);
+    slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
+    snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
+    snprintf(slot->detail, sizeof slot->detail, "n=%d", length);
+    const gsa_status status = prepare(one, length, error);
+    if (status == GSA_OK) note_work(slot, one, length);
+    return status;
+}
+
+gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error)
+{
+    if (strcmp(gsa_args_text(bench->args, "device"), "cuda") == 0)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "--device cuda: this build has no CUDA backend");
+    bench->series[0] = "forward", bench->series[1] = "backward", bench->n_series = 2;
+    return gsa_bench_each_pattern(bench, add, error);
+}

@@ -1,0 +1,89 @@
+/* bench_report.c - the figures of gsa bench as a table for people and as JSON. */
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+#include "kernels/backend.h"
+
+typedef struct gsa_spread {
+    double median, low, high;
+} gsa_spread;
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the samples in place: their order is of no further use. */
+static gsa_spread spread_of(double *seconds, int count)
+{
+    qsort(seconds, (size_t)count, sizeof *seconds, ascending);
+    const double median = count % 2 ? seconds[count / 2] : 0.5 * (seconds[count / 2 - 1] + seconds[count / 2]);
+    return (gsa_spread){ median, seconds[0], seconds[count - 1] };
+}
+
+static void write_header(const gsa_bench *bench, gsa_output *out)
+{
+    gsa_output_format(out, "%-24s %-14s", bench->what, "");
+    for (int s = 0; s < bench->n_series; s++) {
+        gsa_output_format(out, " %12s ms %7s", bench->series[s], "spread");
+        if (bench->cases[0].flops[s] > 0) gsa_output_format(out, " %8s", "GFLOP/s");
+        if (bench->cases[0].items > 0) gsa_output_format(out, " %9s", "ns/item");
+    }
+    gsa_output_text(out, "\n");
+}
+
+void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
+{
+    if (bench->n_cases == 0) return;
+    write_header(bench, out);
+    for (int c = 0; c < bench->n_cases; c++) {
+        const gsa_bench_case *one = &bench->cases[c];
+        gsa_output_format(out, "%-24s %-14s", one->name, one->detail);
+        for (int s = 0; s < bench->n_series; s++) {
+            const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
+            gsa_output_format(out, " %15.4f %6.1f%%", 1e3 * t.median, t.median > 0 ? 100 * (t.high - t.low) / t.median : 0);
+            if (bench->cases[0].flops[s] > 0)
+                gsa_output_format(out, " %8.2f", t.median > 0 ? 1e-9 * one->flops[s] / t.median : 0);
+            if (bench->cases[0].items > 0)
+                gsa_output_format(out, " %9.2f", one->items > 0 ? 1e9 * t.median / one->items : 0);
+        }
+        gsa_output_text(out, "\n");
+    }
+    gsa_output_format(out, "%d rounds after a warm-up, %d thread%s, GEMM: %s\n", bench->runs, bench->threads,
+                      bench->threads > 1 ? "s" : "", gsa_gemm_library());
+}
+
+static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
+{
+    json_t *object = json_pack("{s:s, s:s}", "name", one->name, "detail", one->detail);
+    json_object_update(object, one->facts);
+    for (int s = 0; s < bench->n_series; s++) {
+        const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
+        json_object_set_new(object, bench->series[s],
+                            json_pack("{s:f, s:f, s:f, s:f}", "median_ms", 1e3 * t.median, "low_ms", 1e3 * t.low, "high_ms",
+                                      1e3 * t.high, "gflops", t.median > 0 ? 1e-9 * one->flops[s] / t.median : 0));
+    }
+    return object;
+}
+
+static int put_json(const char *bytes, size_t count, void *out)
+{
+    gsa_output_write(out, bytes, (int64_t)count);
+    return 0;
+}
+
+gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_error *error)
+{
+    gsa_output *out;
+    const gsa_status status = gsa_output_open(bench->system, path, &out, error);
+    if (status != GSA_OK) return status;
+    json_t *cases = json_array();
+    for (int c = 0; c < bench->n_cases; c++) json_array_append_new(cases, case_json(bench, &bench->cases[c]));
+    json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION, "gemm",
+                            gsa_gemm_library(), "runs", bench->runs, "threads", bench->threads, "cases", cases);
+    json_dump_callback(all, put_json, out, JSON_INDENT(2));
+    json_decref(all);
+    gsa_output_text(out, "\n");
+    return gsa_output_commit(out, error);
+}

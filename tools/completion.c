@@ -1,0 +1,85 @@
+/* completion.c - bash completion, from the verb tables, the recipe keys and the built-in topologies. */
+#include <string.h>
+#include "verbs.h"
+
+static void write_names(gsa_output *out, const gsa_verb *verb)
+{
+    for (int i = 0; i < verb->n_options; i++) gsa_output_format(out, "--%s ", verb->options[i].name);
+    gsa_output_text(out, "--help");
+}
+
+static void write_choices(gsa_output *out, const char *choices)
+{
+    for (; *choices; choices++) gsa_output_write(out, *choices == '|' ? " " : choices, 1);
+}
+
+/* What may follow one option; files where nothing is known. */
+static void write_values(gsa_output *out, const gsa_verb *verb)
+{
+    for (int i = 0; i < verb->n_options; i++) {
+        const gsa_option *option = &verb->options[i];
+        if (option->type == GSA_OPTION_FLAG) continue;
+        gsa_output_format(out, "        %s:--%s) ", verb->name, option->name);
+        if (option->type == GSA_OPTION_CHOICE) {
+            gsa_output_text(out, "words='");
+            write_choices(out, option->value);
+            gsa_output_text(out, "' ;;\n");
+        } else if (strcmp(option->value, "SPEC") == 0) gsa_output_text(out, "words=$topologies ;;\n");
+        else if (strcmp(option->name, "set") == 0) gsa_output_text(out, "words=$keys ;;\n");
+        else if (option->type == GSA_OPTION_NUMBER || option->type == GSA_OPTION_NUMBERS)
+            gsa_output_text(out, "words='' ;;\n");
+        else gsa_output_text(out, "files=1 ;;\n");
+    }
+}
+
+static void write_topologies(gsa_output *out)
+{
+    gsa_registry *registry;
+    if (gsa_registry_create(NULL, &registry, NULL) != GSA_OK) return;
+    for (int i = 0; i < gsa_registry_count(registry); i++) gsa_output_format(out, "%s ", gsa_registry_at(registry, i)->id);
+    gsa_registry_release(registry);
+}
+
+static void write_keys(gsa_output *out)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) gsa_output_format(out, "%s.%s= ", keys[i].section, keys[i].name);
+}
+
+static void write_tables(gsa_output *out, const gsa_verb *const *verbs, int count)
+{
+    gsa_output_text(out, "    local verbs='");
+    for (int i = 0; i < count; i++) gsa_output_format(out, "%s%s", i ? " " : "", verbs[i]->name);
+    gsa_output_text(out, "'\n    local topologies='");
+    write_topologies(out);
+    gsa_output_text(out, "'\n    local keys='");
+    write_keys(out);
+    gsa_output_text(out, "'\n");
+}
+
+void gsa_write_completion(gsa_output *out)
+{
+    int count;
+    const gsa_verb *const *verbs = gsa_verbs(&count);
+    gsa_output_text(out,
+                    "# bash completion for gsa, written by 'gsa help --completion'\n_gsa()\n{\n"
+                    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
+                    "    local words='' files=0\n");
+    write_tables(out, verbs, count);
+    gsa_output_text(out, "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"$verbs "
+                         "--help --version\" -- \"$word\")\n"
+                         "        return\n    fi\n    case $verb:$before in\n");
+    for (int i = 0; i < count; i++) write_values(out, verbs[i]);
+    gsa_output_text(out, "        help:help) words=$verbs ;;\n        *) case $verb:$word in\n");
+    for (int i = 0; i < count; i++) {
+        gsa_output_format(out, "            %s:-*) words='", verbs[i]->name);
+        write_names(out, verbs[i]);
+        gsa_output_text(out, "' ;;\n");
+    }
+    gsa_output_text(
+        out, "            *) files=1 ;;\n            esac ;;\n    esac\n"
+             "    if [ \"$files\" -eq 1 ]; then\n        compopt -o default\n        COMPREPLY=()\n"
+             "    else\n        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+             "        [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace\n    fi\n    return 0\n}\ncomplete -F _gsa gsa\n");
+}

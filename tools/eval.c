@@ -1,0 +1,26 @@
+/* gsa eval - the metrics of a trained model on its dev and test data. */
+#include "apply.h"
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    gsa_apply_options options;
+    char *result = NULL;
+    gsa_status status = gsa_apply_options_read(args, "eval", &options, error);
+    if (status == GSA_OK) status = gsa_evaluate(gsa_args_system(args), &options, &result, error);
+    if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), result, error);
+    gsa_release(gsa_args_system(args), result);
+    return status;
+}
+
+static const gsa_option options[] = { GSA_OPTION_ROW_MODEL, GSA_OPTION_ROW_SET, GSA_OPTION_ROW_PLUGIN, GSA_OPTION_ROW_DEVICE,
+                                      GSA_OPTION_ROW_THREADS };
+const gsa_verb gsa_verb_eval = {
+    .name = "eval",
+    .summary = "measure a trained model on its dev and test data",
+    .operands = "",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "--set reaches [data] and [train] keys that do not change the model: another test file, a batch size.\n"
+             "The last line on stdout is one JSON object, as of gsa train.",
+    .run = run
+};

@@ -1,0 +1,53 @@
+/* keys.c - the keys of recipes, for gsa train --help and for docs/recipe-keys.md. */
+#include <stdio.h>
+#include <string.h>
+#include "verbs.h"
+
+static const char *shown_default(const gsa_key *key)
+{
+    return !key->fallback ? "needed" : *key->fallback ? key->fallback : "empty";
+}
+
+void gsa_write_recipe_keys(gsa_output *out)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    gsa_output_text(out, "\nrecipe keys, defaults in brackets:\n");
+    for (int i = 0; i < count; i++) {
+        char name[80], expected[256];
+        gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
+        snprintf(name, sizeof name, "%s.%s", keys[i].section, keys[i].name);
+        gsa_output_format(out, "  %-26s %s; %s [%s]\n", name, keys[i].doc, expected, shown_default(&keys[i]));
+    }
+}
+
+/* A cell of a Markdown table: its own bar must be escaped. */
+static void write_cell(gsa_output *out, const char *text)
+{
+    gsa_output_text(out, " ");
+    for (; *text; text++) {
+        if (*text == '|') gsa_output_text(out, "\\");
+        gsa_output_write(out, text, 1);
+    }
+    gsa_output_text(out, " |");
+}
+
+void gsa_write_recipe_keys_page(gsa_output *out)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    gsa_output_text(out,
+                    "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program.\n");
+    for (int i = 0; i < count; i++) {
+        char expected[256];
+        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
+            gsa_output_format(out, "\n## [%s]\n\n| key | value | default | what it does |\n|---|---|---|---|\n",
+                              keys[i].section);
+        gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
+        gsa_output_format(out, "| `%s` |", keys[i].name);
+        write_cell(out, expected);
+        write_cell(out, shown_default(&keys[i]));
+        write_cell(out, keys[i].doc);
+        gsa_output_text(out, "\n");
+    }
+}

@@ -1,0 +1,91 @@
+/* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its status into an exit code. */
+#include <stdio.h>
+#include <string.h>
+#include "topologies/words.h"
+#include "verbs.h"
+
+const gsa_verb *const *gsa_verbs(int *count)
+{
+    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_graph, &gsa_verb_train,  &gsa_verb_eval,
+                                             &gsa_verb_predict,    &gsa_verb_bench, &gsa_verb_doctor, &gsa_verb_help };
+    *count = (int)(sizeof verbs / sizeof *verbs);
+    return verbs;
+}
+
+static const char *verb_name(const void *context, int index)
+{
+    (void)context;
+    int count;
+    return gsa_verbs(&count)[index]->name;
+}
+
+const gsa_verb *gsa_verb_find(const char *name, gsa_error *error)
+{
+    int count;
+    const gsa_verb *const *verbs = gsa_verbs(&count);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    }
+    char shown[GSA_SHOWN], known[256];
+    gsa_word_list(known, sizeof known, verb_name, NULL, count, name);
+    gsa_fail(error, GSA_ERR_ARGUMENT, "unknown verb %s (%s)", gsa_word_show(name, shown), known);
+    return NULL;
+}
+
+int gsa_exit_code(gsa_status status)
+{
+    switch (status) {
+    case GSA_OK:
+    case GSA_ERR_INTERRUPTED:
+        return GSA_EXIT_OK;
+    case GSA_ERR_ARGUMENT:
+    case GSA_ERR_FORMAT:
+        return GSA_EXIT_USAGE;
+    default:
+        return GSA_EXIT_FAILED;
+    }
+}
+
+static gsa_status print(void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb, gsa_error *error)
+{
+    gsa_output *out;
+    const gsa_status status = gsa_output_open(NULL, "-", &out, error);
+    if (status != GSA_OK) return status;
+    write(out, verb);
+    return gsa_output_commit(out, error);
+}
+
+static void write_usage(gsa_output *out, const gsa_verb *verb)
+{
+    (void)verb;
+    gsa_write_usage(out);
+}
+
+static void write_version(gsa_output *out, const gsa_verb *verb)
+{
+    (void)verb;
+    gsa_output_format(out, "gsa %s\n", GSA_VERSION);
+}
+
+static gsa_status run(int argc, char **argv, gsa_error *error)
+{
+    if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
+    if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return print(write_usage, NULL, error);
+    const gsa_verb *verb = gsa_verb_find(argv[1], error);
+    if (!verb) return error->status;
+    gsa_args *args;
+    gsa_status status = gsa_args_parse(gsa_system_default(), verb, argv + 2, argc - 2, &args, error);
+    if (status != GSA_OK) return status;
+    status = gsa_args_help(args) ? print(gsa_write_help, verb, error) : verb->run(args, error);
+    gsa_args_release(args);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    gsa_error error = { 0 };
+    const gsa_status status = run(argc, argv, &error);
+    if (status != GSA_OK) fprintf(stderr, "gsa: %s\n", error.text);
+    return gsa_exit_code(status);
+}

@@ -1,0 +1,288 @@
+#include "options.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "topologies/words.h"
+
+typedef struct gsa_arg { /* what one option got */
+    int given;
+    const char **texts; /* every value, in order */
+    int n_texts;
+    int64_t *numbers; /* GSA_OPTION_NUMBER: one; GSA_OPTION_NUMBERS: all */
+    int n_numbers;
+} gsa_arg;
+
+struct gsa_args {
+    const gsa_system *system;
+    const gsa_verb *verb;
+    gsa_arg *args; /* [verb->n_options] */
+    const char **operands;
+    int n_operands, help;
+};
+
+typedef struct gsa_words { /* the words that are still to be read */
+    char **argv;
+    int count, next;
+} gsa_words;
+
+static const char *option_name(const void *context, int index)
+{
+    const gsa_verb *verb = context;
+    return verb->options[index].name;
+}
+
+static gsa_status unknown_option(const gsa_verb *verb, const char *name, gsa_error *error)
+{
+    char shown[GSA_SHOWN], known[512];
+    gsa_word_list(known, sizeof known, option_name, verb, verb->n_options, name);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "unknown option --%s of 'gsa %s' (%s)", gsa_word_show(name, shown), verb->name,
+                    known);
+}
+
+static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, const char *text, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    if (option->type == GSA_OPTION_CHOICE)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is %s, expected one of %s", verb->name, option->name,
+                        gsa_word_show(text, shown), option->value);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is %s, expected %s from %" PRId64 " to %" PRId64, verb->name,
+                    option->name, gsa_word_show(text, shown),
+                    option->type == GSA_OPTION_NUMBERS ? "integers, separated by commas," : "an integer", option->low,
+                    option->high);
+}
+
+/* 1 when `text` of `bytes` bytes is one of "a|b|c". */
+static int is_choice(const char *choices, const char *text)
+{
+    const size_t bytes = strlen(text);
+    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|') {
+        if (strcspn(at, "|") == bytes && strncmp(at, text, bytes) == 0) return 1;
+    }
+    return 0;
+}
+
+static int read_number(const char *text, const gsa_option *option, int64_t *number, const char **end)
+{
+    char *stop;
+    if (*text != '-' && (*text < '0' || *text > '9')) return 0;
+    errno = 0;
+    const intmax_t value = strtoimax(text, &stop, 10);
+    if (errno || stop == text || value < option->low || value > option->high) return 0;
+    *number = (int64_t)value, *end = stop;
+    return 1;
+}
+
+static gsa_status add_numbers(gsa_args *args, const gsa_option *option, gsa_arg *arg, const char *text, gsa_error *error)
+{
+    const char *at = text;
+    arg->n_numbers = 0; /* the last one given holds */
+    for (;;) {
+        int64_t *more = gsa_resize(args->system, arg->numbers, (size_t)arg->n_numbers + 1, sizeof *more);
+        if (!more) return gsa_out_of_memory(error, "options", (int64_t)sizeof *more);
+        arg->numbers = more;
+        if (!read_number(at, option, &more[arg->n_numbers++], &at)) break;
+        if (!*at) return GSA_OK;
+        if (*at != ',' || option->type != GSA_OPTION_NUMBERS) break;
+        at++;
+    }
+    return bad_value(args->verb, option, text, error);
+}
+
+static gsa_status add_value(gsa_args *args, int index, const char *text, gsa_error *error)
+{
+    const gsa_option *option = &args->verb->options[index];
+    gsa_arg *arg = &args->args[index];
+    if (option->type == GSA_OPTION_CHOICE && !is_choice(option->value, text))
+        return bad_value(args->verb, option, text, error);
+    if (option->type == GSA_OPTION_NUMBER || option->type == GSA_OPTION_NUMBERS) {
+        const gsa_status status = add_numbers(args, option, arg, text, error);
+        if (status != GSA_OK) return status;
+    }
+    const char **more = gsa_resize(args->system, arg->texts, (size_t)arg->n_texts + 1, sizeof *more);
+    if (!more) return gsa_out_of_memory(error, "options", (int64_t)sizeof *more);
+    arg->texts = more;
+    arg->texts[arg->n_texts++] = text;
+    return GSA_OK;
+}
+
+static int find_option(const gsa_verb *verb, const char *name, size_t bytes)
+{
+    for (int i = 0; i < verb->n_options; i++) {
+        if (strlen(verb->options[i].name) == bytes && strncmp(verb->options[i].name, name, bytes) == 0) return i;
+    }
+    return -1;
+}
+
+/* One "--name", "--name=value" or "--name value"; `word` is what follows the dashes. */
+static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words, gsa_error *error)
+{
+    const gsa_verb *verb = args->verb;
+    const size_t bytes = strcspn(word, "=");
+    if (strcmp(word, "help") == 0) {
+        args->help = 1;
+        return GSA_OK;
+    }
+    const int index = find_option(verb, word, bytes);
+    if (index < 0) {
+        char name[GSA_WORD_LIMIT + 1] = { 0 };
+        memcpy(name, word, bytes < GSA_WORD_LIMIT ? bytes : GSA_WORD_LIMIT);
+        return unknown_option(verb, name, error);
+    }
+    const gsa_option *option = &verb->options[index];
+    const char *value = word[bytes] == '=' ? word + bytes + 1 : NULL;
+    if (option->type == GSA_OPTION_FLAG) {
+        args->args[index].given = 1;
+        return value ? gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' takes no value", verb->name, option->name) : GSA_OK;
+    }
+    if (!value && words->next < words->count) value = words->argv[words->next++];
+    if (!value)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' wants a value: %s", verb->name, option->name, option->value);
+    if (args->args[index].given && option->type != GSA_OPTION_TEXTS)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is given twice", verb->name, option->name);
+    args->args[index].given = 1;
+    return add_value(args, index, value, error);
+}
+
+static gsa_status add_operand(gsa_args *args, const char *word, gsa_error *error)
+{
+    const gsa_verb *verb = args->verb;
+    char shown[GSA_SHOWN];
+    if (args->n_operands == verb->most)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' does not know what to do with %s: usage: gsa %s%s%s [options]",
+                        verb->name, gsa_word_show(word, shown), verb->name, *verb->operands ? " " : "", verb->operands);
+    args->operands[args->n_operands++] = word;
+    return GSA_OK;
+}
+
+static gsa_status read_words(gsa_args *args, gsa_words *words, gsa_error *error)
+{
+    int ended = 0;
+    char shown[GSA_SHOWN];
+    gsa_status status = GSA_OK;
+    while (status == GSA_OK && words->next < words->count) {
+        const char *word = words->argv[words->next++];
+        if (!ended && strcmp(word, "--") == 0) ended = 1;
+        else if (!ended && strcmp(word, "-h") == 0) args->help = 1;
+        else if (!ended && word[0] == '-' && word[1] == '-') status = read_option(args, word + 2, words, error);
+        else if (!ended && word[0] == '-' && word[1])
+            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                              "unknown option %s of 'gsa %s': options are spelled out, see 'gsa help %s'",
+                              gsa_word_show(word, shown), args->verb->name, args->verb->name);
+        else status = add_operand(args, word, error);
+    }
+    return status;
+}
+
+static gsa_status finish(gsa_args *args, gsa_error *error)
+{
+    const gsa_verb *verb = args->verb;
+    if (args->help) return GSA_OK;
+    if (args->n_operands < verb->least)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' wants %s: usage: gsa %s %s [options]", verb->name, verb->operands,
+                        verb->name, verb->operands);
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < verb->n_options && status == GSA_OK; i++) {
+        if (verb->options[i].fallback && !args->args[i].given) status = add_value(args, i, verb->options[i].fallback, error);
+    }
+    return status;
+}
+
+gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count, gsa_args **args,
+                          gsa_error *error)
+{
+    gsa_args *made = gsa_alloc_zero(system, 1, sizeof *made);
+    *args = NULL;
+    if (!made) return gsa_out_of_memory(error, "options", (int64_t)sizeof *made);
+    made->system = system, made->verb = verb;
+    made->args = gsa_alloc_zero(system, (size_t)verb->n_options, sizeof *made->args);
+    made->operands = gsa_alloc_zero(system, (size_t)verb->most, sizeof *made->operands);
+    gsa_words words = { argv, count, 0 };
+    gsa_status status = made->args && made->operands ? read_words(made, &words, error)
+                                                     : gsa_out_of_memory(error, "options", verb->n_options);
+    if (status == GSA_OK) status = finish(made, error);
+    if (status == GSA_OK) *args = made;
+    else gsa_args_release(made);
+    return status;
+}
+
+void gsa_args_release(gsa_args *args)
+{
+    if (!args) return;
+    for (int i = 0; args->args && i < args->verb->n_options; i++) {
+        gsa_release(args->system, args->args[i].texts);
+        gsa_release(args->system, args->args[i].numbers);
+    }
+    gsa_release(args->system, args->args);
+    gsa_release(args->system, args->operands);
+    gsa_release(args->system, args);
+}
+
+const gsa_system *gsa_args_system(const gsa_args *args)
+{
+    return args->system;
+}
+
+int gsa_args_help(const gsa_args *args)
+{
+    return args->help;
+}
+
+int gsa_args_operands(const gsa_args *args)
+{
+    return args->n_operands;
+}
+
+const char *gsa_args_operand(const gsa_args *args, int index)
+{
+    return args->operands[index];
+}
+
+/* A name that is not in the table is a mistake of the verb's author; it reads as an option that nobody gave. */
+static const gsa_arg *find_arg(const gsa_args *args, const char *name)
+{
+    static const gsa_arg none = { 0 };
+    const int index = find_option(args->verb, name, strlen(name));
+    return index < 0 ? &none : &args->args[index];
+}
+
+int gsa_args_given(const gsa_args *args, const char *name)
+{
+    return find_arg(args, name)->given;
+}
+
+int gsa_args_flag(const gsa_args *args, const char *name)
+{
+    return find_arg(args, name)->given;
+}
+
+const char *gsa_args_text(const gsa_args *args, const char *name)
+{
+    const gsa_arg *arg = find_arg(args, name);
+    return arg->n_texts ? arg->texts[arg->n_texts - 1] : NULL;
+}
+
+int64_t gsa_args_number(const gsa_args *args, const char *name, int64_t absent)
+{
+    const gsa_arg *arg = find_arg(args, name);
+    return arg->n_numbers ? arg->numbers[0] : absent;
+}
+
+const char *const *gsa_args_texts(const gsa_args *args, const char *name, int *count)
+{
+    const gsa_arg *arg = find_arg(args, name);
+    *count = arg->n_texts;
+    return arg->texts;
+}
+
+const int64_t *gsa_args_numbers(const gsa_args *args, const char *name, int *count)
+{
+    const gsa_arg *arg = find_arg(args, name);
+    *count = arg->n_numbers;
+    return arg->numbers;
+}
+
+const char *gsa_option_default(const gsa_option *option)
+{
+    return option->fallback ? option->fallback : option->absent;
+}

@@ -1,0 +1,66 @@
+/* options.h - what the command's verbs are and take. One table a verb: it drives parsing, --help, the man page and completion.
+ *
+ * Law.  Tables are constants; texts in them are UTF-8 without line ends unless said otherwise. Parsing keeps pointers into argv,
+ *       which must outlive the gsa_args. Nothing here prints. */
+#ifndef GSA_OPTIONS_H
+#define GSA_OPTIONS_H
+#include "graph/system.h"
+
+enum gsa_option_type {
+    GSA_OPTION_FLAG,    /* --name */
+    GSA_OPTION_NUMBER,  /* --name N, low..high */
+    GSA_OPTION_NUMBERS, /* --name N,N,..., low..high each */
+    GSA_OPTION_TEXT,    /* --name VALUE */
+    GSA_OPTION_TEXTS,   /* --name VALUE, as often as one likes */
+    GSA_OPTION_CHOICE   /* --name a|b|c */
+};
+
+typedef struct gsa_option {
+    const char *name; /* without the dashes */
+    int type;         /* gsa_option_type */
+    const char
+        *value; /* what stands for the value in help: "N", "FILE", "SPEC"; of a choice "a|b|c", which is also the check */
+    const char *fallback; /* the value when none is given, parsed like one; NULL: the option is absent then */
+    const char *absent;   /* what help shows as default where fallback is NULL: "all cores"; NULL: nothing */
+    int64_t low, high;
+    const char *doc;
+} gsa_option;
+
+typedef struct gsa_args gsa_args;
+
+typedef struct gsa_verb {
+    const char *name;
+    const char *summary;  /* one line */
+    const char *operands; /* "RECIPE", "[VERB]", "" */
+    int least, most;      /* operands that must and may be given */
+    const gsa_option *options;
+    int n_options;
+    const char *notes; /* paragraphs, one a line; "" for none */
+    /* What --help shows after the options (the recipe keys), or NULL. */
+    void (*more)(gsa_output *out);
+    gsa_status (*run)(const gsa_args *args, gsa_error *error);
+} gsa_verb;
+
+/* Reads argv[0..count-1], the words after the verb: options in any order, "--name=value" or "--name value", "--" ends them, "-" is an
+ * operand. --help is accepted everywhere (gsa_args_help). The sentence names the word, what was expected, the nearest known one. */
+gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count, gsa_args **args,
+                          gsa_error *error);
+void gsa_args_release(gsa_args *args); /* NULL does nothing */
+
+const gsa_system *gsa_args_system(const gsa_args *args);
+int gsa_args_help(const gsa_args *args);
+int gsa_args_operands(const gsa_args *args);
+const char *gsa_args_operand(const gsa_args *args, int index);
+
+/* By the option's name, which must stand in the verb's table. `given`: on the command line, not by fallback. */
+int gsa_args_given(const gsa_args *args, const char *name);
+int gsa_args_flag(const gsa_args *args, const char *name);
+const char *gsa_args_text(const gsa_args *args, const char *name); /* NULL: absent */
+int64_t gsa_args_number(const gsa_args *args, const char *name, int64_t absent);
+const char *const *gsa_args_texts(const gsa_args *args, const char *name, int *count); /* in order */
+const int64_t *gsa_args_numbers(const gsa_args *args, const char *name, int *count);
+
+/* The option's default for people: its fallback, else what `absent` says, else NULL. */
+const char *gsa_option_default(const gsa_option *option);
+
+#endif

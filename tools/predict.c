@@ -1,0 +1,28 @@
+/* gsa predict - one input line, one output line, order kept. */
+#include "apply.h"
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    gsa_apply_options options;
+    const gsa_status status = gsa_apply_options_read(args, "predict", &options, error);
+    return status == GSA_OK ? gsa_predict(gsa_args_system(args), &options, error) : status;
+}
+
+static const gsa_option options[] = {
+    GSA_OPTION_ROW_MODEL,
+    { "input", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0, "lines to predict; - is standard input" },
+    { "output", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0, "where the predictions go; - is standard output" },
+    GSA_OPTION_ROW_SET,
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_DEVICE,
+    GSA_OPTION_ROW_THREADS,
+};
+const gsa_verb gsa_verb_predict = {
+    .name = "predict",
+    .summary = "predict with a trained model, one output line for each input line",
+    .operands = "",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "Classification writes the label, a tab and its probability; masked summation the numbers of the sum.",
+    .run = run
+};

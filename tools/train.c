@@ -1,0 +1,60 @@
+/* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
+#include "verbs.h"
+
+static gsa_status check(const gsa_args *args, gsa_error *error)
+{
+    if (gsa_args_operands(args) || gsa_args_text(args, "resume")) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'gsa train' wants a RECIPE or --resume DIR: usage: gsa train [RECIPE] [options]");
+}
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    gsa_status status = check(args, error);
+    if (status != GSA_OK) return status;
+    gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
+    gsa_train_options options = { .recipe = gsa_args_operands(args) ? gsa_args_operand(args, 0) : NULL,
+                                  .out = gsa_args_text(args, "out"),
+                                  .resume = gsa_args_text(args, "resume"),
+                                  .device = gsa_args_text(args, "device"),
+                                  .threads = (int)gsa_args_number(args, "threads", 0),
+                                  .progress = gsa_report,
+                                  .context = &reporter,
+                                  .stop = gsa_catch_signals() };
+    options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
+    options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
+    char *result = NULL;
+    status = gsa_train(gsa_args_system(args), &options, &result, error);
+    gsa_reporter_end(&reporter);
+    if (result) { /* also of a run that was stopped */
+        const gsa_status printed = gsa_print_line(gsa_args_system(args), result, status == GSA_OK ? error : NULL);
+        if (status == GSA_OK) status = printed;
+    }
+    gsa_release(gsa_args_system(args), result);
+    return status;
+}
+
+static const gsa_option options[] = {
+    GSA_OPTION_ROW_SET,
+    { "out", GSA_OPTION_TEXT, "DIR", NULL, "nothing is written", 0, 0,
+      "folder of the run: resolved config.ini, log.jsonl, curve.svg, result.json, checkpoints" },
+    { "resume", GSA_OPTION_TEXT, "DIR", NULL, "a new run", 0, 0,
+      "go on with the run in DIR, bit for bit; --set may lengthen it" },
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_DEVICE,
+    GSA_OPTION_ROW_THREADS,
+    { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no progress on stderr" },
+};
+const gsa_verb gsa_verb_train = {
+    .name = "train",
+    .summary = "train the model of a recipe",
+    .operands = "[RECIPE]",
+    .most = 1,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "The last line on stdout is one JSON object: task, test_mse or dev_accuracy and test_accuracy, seconds, "
+             "tokens_per_second, parameters, seed.\n"
+             "The first SIGINT or SIGTERM saves a checkpoint and exits 0; the second exits at once.",
+    .more = gsa_write_recipe_keys,
+    .run = run
+};

@@ -1,0 +1,82 @@
+/* verbs.h - the verbs of the command, and what several of them share. */
+#ifndef GSA_VERBS_H
+#define GSA_VERBS_H
+#include "options.h"
+#include "topologies/pattern.h"
+#include "train/driver.h"
+
+extern const gsa_verb gsa_verb_bench, gsa_verb_doctor, gsa_verb_eval, gsa_verb_graph, gsa_verb_help, gsa_verb_predict,
+    gsa_verb_topologies, gsa_verb_train;
+
+/* All verbs, in the order that people meet them. */
+const gsa_verb *const *gsa_verbs(int *count);
+/* The verb, or NULL and a sentence with the known ones and the nearest. */
+const gsa_verb *gsa_verb_find(const char *name, gsa_error *error);
+
+/* ---- what the command documents: exit codes */
+enum gsa_exit {
+    GSA_EXIT_OK = 0,      /* done; also: stopped by the first SIGINT or SIGTERM, work saved */
+    GSA_EXIT_FAILED = 1,  /* the work failed: file system, memory, limits, numbers, a plugin, an unsupported device */
+    GSA_EXIT_USAGE = 2,   /* what was asked is wrong: options, recipe, parameters, the content of a file */
+    GSA_EXIT_SIGNAL = 128 /* plus its number: the second SIGINT (130) or SIGTERM (143) */
+};
+int gsa_exit_code(gsa_status status);
+
+/* ---- texts made from the verb tables (manual.c, man.c, completion.c, keys.c) */
+void gsa_write_usage(gsa_output *out);                      /* gsa help */
+void gsa_write_help(gsa_output *out, const gsa_verb *verb); /* gsa help VERB */
+void gsa_write_man(gsa_output *out);                        /* roff, gsa(1) */
+void gsa_write_completion(gsa_output *out);                 /* bash */
+void gsa_write_recipe_keys(gsa_output *out);                /* plain, for --help */
+void gsa_write_recipe_keys_page(gsa_output *out);           /* Markdown, docs/recipe-keys.md */
+/* "an integer from 1 to 9", "one of a, b" of a topology parameter or a recipe key. */
+void gsa_write_expected(char *text, size_t size, int type, double low, double high, const char *choices);
+
+/* ---- options that several verbs take */
+#define GSA_OPTION_ROW_PLUGIN                                                                                               \
+    {                                                                                                                       \
+        "plugin", GSA_OPTION_TEXTS, "FILE.so", NULL, "built-in topologies only", 0, 0,                                      \
+            "load a topology plugin; the path holds a slash; repeatable"                                                    \
+    }
+#define GSA_OPTION_ROW_SET                                                                                                  \
+    {                                                                                                                       \
+        "set", GSA_OPTION_TEXTS, "SECTION.KEY=VALUE", NULL, "the recipe's values", 0, 0,                                    \
+            "set one recipe key; later ones win; repeatable"                                                                \
+    }
+#define GSA_OPTION_ROW_DEVICE                                                                                               \
+    {                                                                                                                       \
+        "device", GSA_OPTION_CHOICE, "cpu|cuda|auto", "auto", NULL, 0, 0, "where to compute"                                \
+    }
+#define GSA_OPTION_ROW_THREADS                                                                                              \
+    {                                                                                                                       \
+        "threads", GSA_OPTION_NUMBER, "N", NULL, "all cores", 1, 4096,                                                      \
+            "threads of the parallel loops; the bits do not depend on it"                                                   \
+    }
+
+/* A registry with the built-ins and every --plugin. The caller releases it. */
+gsa_status gsa_open_registry(const gsa_args *args, gsa_registry **registry, gsa_error *error);
+/* The pattern of a SPEC that is one topology with its settings. */
+gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *system, const char *spec, gsa_pattern **pattern,
+                            gsa_error *error);
+/* --threads, or the number of cores. */
+int gsa_thread_count(const gsa_args *args);
+int gsa_core_count(void);
+
+/* `text` and a line end to standard output. */
+gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);
+
+/* Seconds on the monotonic clock. */
+double gsa_seconds(void);
+
+/* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
+const volatile sig_atomic_t *gsa_catch_signals(void);
+
+/* gsa_train's progress, for a terminal (one bar) or a log (one line a report). */
+typedef struct gsa_reporter {
+    int terminal, quiet, open; /* open: a bar stands on the current line */
+} gsa_reporter;
+gsa_reporter gsa_reporter_new(int quiet);
+void gsa_report(void *reporter, const gsa_progress *progress);
+void gsa_reporter_end(gsa_reporter *reporter);
+
+#endif

@@ -1,0 +1,81 @@
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include "parts.h"
+#include "registry.h"
+#include "words.h"
+
+enum { MAJOR_LIMIT = 32 };
+#define SYMBOL_OF(macro) SYMBOL_TEXT(macro)
+#define SYMBOL_TEXT(symbol) #symbol
+
+static gsa_status path_sound(const gsa_registry *registry, const char *path, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    const gsa_system *system = registry->system ? registry->system : gsa_system_default();
+    if (!path || !strchr(path, '/'))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "plugin %s: the path has no slash and plugins are not searched for, expected one such as ./mine.so",
+                        gsa_word_show(path, shown));
+    switch (system->kind(system->user, path, NULL)) {
+    case GSA_FILE_REGULAR: return GSA_OK;
+    case GSA_FILE_ABSENT: return gsa_fail(error, GSA_ERR_IO, "plugin '%s': there is no such file", path);
+    case GSA_FILE_FOLDER: return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it is a folder, expected a shared object", path);
+    case GSA_FILE_OTHER: return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it is no regular file", path);
+    default: return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it cannot be examined", path);
+    }
+}
+
+/* What is there instead of this ABI's symbol? */
+static gsa_status no_symbol(void *library, const char *path, gsa_error *error)
+{
+    for (unsigned major = 0; major < MAJOR_LIMIT; major++) {
+        char name[32];
+        snprintf(name, sizeof name, "gsa_plugin_%u", major);
+        if (dlsym(library, name))
+            return gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': it has %s and no %s: it was built for ABI %u, expected ABI %u",
+                            path, name, SYMBOL_OF(GSA_PLUGIN), major, GSA_ABI);
+    }
+    return gsa_fail(error, GSA_ERR_PLUGIN,
+                    "plugin '%s': it exports no symbol %s (`const gsa_topology GSA_PLUGIN = {...}`, visible)", path,
+                    SYMBOL_OF(GSA_PLUGIN));
+}
+
+/* The loader's words without the path that they start with. */
+static const char *loader_words(const char *path)
+{
+    const char *words = dlerror();
+    const size_t length = strlen(path);
+    if (!words) return "no reason given";
+    return strncmp(words, path, length) == 0 && words[length] == ':' ? words + length + 1 + (words[length + 1] == ' ') : words;
+}
+
+gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error *error)
+{
+    gsa_status status = path_sound(registry, path, error);
+    if (status != GSA_OK) return status;
+    char *origin = gsa_copy_text(registry->system, path);
+    if (!origin) return gsa_out_of_memory(error, "the path of a plugin", (int64_t)strlen(path) + 1);
+    gsa_entry entry = { NULL, origin, dlopen(path, RTLD_NOW | RTLD_LOCAL) };
+    if (!entry.library) {
+        status = gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': it is no shared object that loads: %s", path, loader_words(path));
+        gsa_release(registry->system, origin);
+        return status;
+    }
+    entry.topology = dlsym(entry.library, SYMBOL_OF(GSA_PLUGIN));
+    if (!entry.topology) {
+        status = no_symbol(entry.library, path, error);
+    } else {
+        status = gsa_registry_insert(registry, &entry, error);
+        if (status != GSA_OK) gsa_fail_at(error, status, "plugin '%s'", path);
+    }
+    if (status != GSA_OK) gsa_unload(registry, &entry);
+    return status;
+}
+
+void gsa_unload(gsa_registry *registry, gsa_entry *entry)
+{
+    if (!entry->library) return;
+    dlclose(entry->library);
+    gsa_release(registry->system, (void *)(uintptr_t)entry->origin);
+}

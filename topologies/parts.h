@@ -1,0 +1,37 @@
+/* parts.h - what the files of topologies/ share about the registry and the host table; not installed. */
+#ifndef GSA_TOPOLOGY_PARTS_H
+#define GSA_TOPOLOGY_PARTS_H
+#include "registry.h"
+
+typedef struct gsa_entry {
+    const gsa_topology *topology;
+    const char *origin; /* owned when `library` is set */
+    void *library;      /* dlopen's handle, or NULL */
+} gsa_entry;
+typedef struct gsa_service {
+    char *id;
+    const void *service;
+} gsa_service;
+
+struct gsa_registry {
+    const gsa_system *system;
+    gsa_entry *entries; /* by id, ascending */
+    gsa_service *services;
+    int count, n_services;
+};
+
+/* Checks the topology and puts it in its place; on failure the registry is unchanged and the entry stays the caller's. */
+gsa_status gsa_registry_insert(gsa_registry *registry, const gsa_entry *entry, gsa_error *error);
+void gsa_unload(gsa_registry *registry, gsa_entry *entry);
+
+/* The host as one pattern's plugin sees it. While `creating`, the first failure and a lack of memory are remembered; later
+ * calls (destroy, or allocation from another thread) change nothing here. */
+typedef struct gsa_hosting {
+    gsa_host table;
+    const gsa_registry *registry;
+    int creating, failed, starved;
+    gsa_error said;
+} gsa_hosting;
+void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry);
+
+#endif

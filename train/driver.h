@@ -1,0 +1,70 @@
+/* driver.h - training, evaluation and prediction, the one way for every task; what the command's verbs call.
+ *
+ * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that the caller releases with
+ *       gsa_release(system, ...). */
+#ifndef GSA_DRIVER_H
+#define GSA_DRIVER_H
+#include <signal.h>
+#include "graph/system.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gsa_progress {       /* handed to the callback every report interval, after each epoch and each evaluation */
+    int32_t kind;                   /* 0 step, 1 epoch (with evaluation), 2 message */
+    int32_t epoch, epochs;
+    int64_t step, steps;            /* optimiser steps done, planned */
+    double loss, norm, lr, step_ms, tokens_per_second;
+    const char *text;               /* kind 1: "dev accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
+} gsa_progress;
+typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
+
+typedef struct gsa_train_options {
+    const char *recipe;             /* INI file; NULL with `resume` */
+    const char *const *overrides;   /* "section.key=value", later wins */
+    int n_overrides;
+    const char *const *plugins;     /* paths of topology plugins */
+    int n_plugins;
+    const char *out;                /* folder of the run; NULL: nothing is written */
+    const char *resume;             /* folder of a run to go on with (its config holds; overrides may lengthen it) */
+    const char *device;             /* "cpu", "auto"; "cuda" is refused with a sentence where no such backend is built */
+    int threads;                    /* 0: all cores */
+    gsa_progress_call progress;
+    void *context;
+    const volatile sig_atomic_t *stop; /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
+} gsa_train_options;
+
+/* Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h), result.json. *result: one JSON object on one line
+ * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed, ...). */
+gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error);
+
+typedef struct gsa_apply_options {
+    const char *model;              /* folder of a run, or of one checkpoint */
+    const char *const *overrides;   /* for [data] keys: another test file, a batch size */
+    int n_overrides;
+    const char *const *plugins;
+    int n_plugins;
+    const char *device;
+    int threads;
+    const char *input, *output;     /* predict: "-" or a path */
+} gsa_apply_options;
+
+/* Metrics of the model on its dev and test data. *result as above. */
+gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error);
+/* One input line -> one output line, order kept ("label<TAB>probability" for classification; numbers for masked summation). */
+gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error);
+
+/* Every key that a recipe may hold, for help, completion and the man page. */
+typedef struct gsa_key {
+    const char *section, *name;
+    int32_t type, zero;             /* gsa_type */
+    double low, high;
+    const char *choices, *fallback, *doc;
+} gsa_key;
+const gsa_key *gsa_recipe_keys(int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

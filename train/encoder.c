@@ -1,0 +1,113 @@
+/* encoder.c - from `[model] encoder` or the sections [encoder.N] to a stack's spec. */
+#include <stdio.h>
+#include <string.h>
+#include "topologies/param.h"
+#include "topologies/words.h"
+#include "train/recipe.h"
+
+enum { PLACE = 512, LIST = 700 };
+
+static const char *param_name(const void *context, int index)
+{
+    static const char *const own[] = { "topology", "layers", "share" };
+    return index < 3 ? own[index] : gsa_topology_param(context, (uint32_t)index - 3)->name;
+}
+
+static gsa_status check_setting(const gsa_recipe *recipe, const gsa_topology *topology, const gsa_ini_entry *entry,
+                                gsa_error *error)
+{
+    char place[PLACE], list[LIST];
+    gsa_value value;
+    gsa_ini_place(&recipe->ini, entry, place, sizeof place);
+    for (uint32_t i = 0; i < topology->n_params; i++) {
+        const gsa_param *param = gsa_topology_param(topology, i);
+        if (strcmp(param->name, entry->key) != 0) continue;
+        const gsa_status status = gsa_param_parse(param, entry->value, &value, error);
+        if (status != GSA_OK) gsa_fail_at(error, status, "%s: [%s]", place, entry->section);
+        return status;
+    }
+    gsa_word_list(list, sizeof list, param_name, topology, (int)topology->n_params + 3, entry->key);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: unknown key '%s' of [%s] with topology %s; %s", place, entry->key,
+                    entry->section, topology->id, list);
+}
+
+/* topology and layers as spec text; GSA_OK and the text's new end. */
+static gsa_status head_of_segment(const gsa_recipe *recipe, const gsa_registry *registry, const char *section, char **text,
+                                  gsa_error *error)
+{
+    static const gsa_param layers = { "layers", GSA_INT, 0, 1, 1000, NULL, "1", "" };
+    char place[PLACE];
+    gsa_value count = { .i = 1 };
+    const gsa_ini_entry *id = gsa_ini_find(&recipe->ini, section, "topology");
+    const gsa_ini_entry *times = gsa_ini_find(&recipe->ini, section, "layers");
+    gsa_status status = GSA_OK;
+    if (!gsa_registry_find(registry, id->value, error)) status = GSA_ERR_ARGUMENT;
+    if (status == GSA_OK && times) status = gsa_param_parse(&layers, times->value, &count, error), id = times;
+    gsa_ini_place(&recipe->ini, id, place, sizeof place);
+    if (status != GSA_OK) {
+        gsa_fail_at(error, status, "%s: [%s]", place, section);
+        return status;
+    }
+    const char *before = *text ? *text : "", *topology = gsa_ini_find(&recipe->ini, section, "topology")->value;
+    const size_t room = strlen(before) + strlen(topology) + 32;
+    char *joined = gsa_alloc(recipe->ini.system, room, 1);
+    if (!joined) return gsa_out_of_memory(error, "encoder", (int64_t)room);
+    snprintf(joined, room, "%s%s%s*%lld", before, *before ? "," : "", topology, (long long)count.i);
+    gsa_release(recipe->ini.system, *text);
+    *text = joined;
+    return GSA_OK;
+}
+
+static gsa_status set_settings(const gsa_recipe *recipe, const gsa_registry *registry, const char *section, int segment,
+                               gsa_stack_spec *spec, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    const gsa_topology *topology = gsa_registry_find(registry, spec->segments[segment].parts[0].id, error);
+    for (int i = 0; i < recipe->ini.count && status == GSA_OK; i++) {
+        const gsa_ini_entry *e = &recipe->ini.entries[i];
+        if (strcmp(e->section, section) != 0 || !e->key || gsa_ini_find(&recipe->ini, section, e->key) != e) continue;
+        if (strcmp(e->key, "topology") == 0 || strcmp(e->key, "layers") == 0) continue;
+        const int shares = strcmp(e->key, "share") == 0;
+        if (!shares) status = check_setting(recipe, topology, e, error);
+        if (status == GSA_OK) status = gsa_spec_set(spec, segment, 0, e->key, e->value, error);
+        else continue;
+        if (status != GSA_OK) gsa_fail_at(error, status, "%s: [%s]", recipe->ini.path, section);
+    }
+    return status;
+}
+
+static gsa_status from_sections(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec,
+                                gsa_error *error)
+{
+    char section[32], *text = NULL;
+    gsa_status status = GSA_OK;
+    int segments = 0;
+    for (; status == GSA_OK; segments++) {
+        snprintf(section, sizeof section, "encoder.%d", segments + 1);
+        if (!gsa_ini_find(&recipe->ini, section, "topology")) break;
+        status = head_of_segment(recipe, registry, section, &text, error);
+    }
+    if (status == GSA_OK) status = gsa_spec_parse(recipe->ini.system, text, spec, error);
+    gsa_release(recipe->ini.system, text);
+    for (int i = 0; i < segments && status == GSA_OK; i++) {
+        snprintf(section, sizeof section, "encoder.%d", i + 1);
+        status = set_settings(recipe, registry, section, i, spec, error);
+    }
+    return status;
+}
+
+gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error)
+{
+    char place[PLACE];
+    *spec = (gsa_stack_spec){ 0 };
+    if (!*recipe->values.model_encoder) {
+        const gsa_status status = from_sections(recipe, registry, spec, error);
+        if (status != GSA_OK) gsa_spec_release(spec);
+        return status;
+    }
+    const gsa_status status = gsa_spec_parse(recipe->ini.system, recipe->values.model_encoder, spec, error);
+    if (status == GSA_OK) return status;
+    gsa_recipe_place(recipe, "model", "encoder", place, sizeof place);
+    gsa_fail_at(error, status, "%s: [model] encoder", place);
+    return status;
+}

@@ -1,0 +1,140 @@
+#include "train/optimiser.h"
+#include <math.h>
+#include "train/keys.h"
+
+static gsa_backend *backend_of(const gsa_optimiser *o)
+{
+    return gsa_parameters_backend(o->parameters);
+}
+
+static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *error)
+{
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+}
+
+static gsa_status moment(gsa_optimiser *o, void **at, int64_t bytes, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    *at = b->alloc(b, bytes > 0 ? bytes : 1);
+    if (!*at) return gsa_out_of_memory(error, "the optimiser's moments", bytes);
+    return backend_failed(b, b->zero_fill(b, *at, bytes), error);
+}
+
+static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    const int adam = o->options.kind != GSA_OPTIMIZER_SGD;
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < o->count && status == GSA_OK; i++) {
+        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+        const int64_t bytes = p->value.rows * p->value.cols * b->real_bytes;
+        if (!gsa_is_learned(p)) continue;
+        if (adam || o->options.momentum > 0) status = moment(o, &o->first[i], bytes, error);
+        if (adam && status == GSA_OK) status = moment(o, &o->second[i], bytes, error);
+    }
+    return status;
+}
+
+gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters, const gsa_optimiser_options *options,
+                                gsa_optimiser *optimiser, gsa_error *error)
+{
+    gsa_optimiser *o = optimiser;
+    *o = (gsa_optimiser){ .system = system, .parameters = parameters, .options = *options,
+                          .count = gsa_parameters_count(parameters) };
+    gsa_backend *b = backend_of(o);
+    o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
+    o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
+    o->squares = b->alloc(b, sizeof *o->squares);
+    o->control = b->alloc(b, 2 * sizeof *o->control);
+    o->bad = b->alloc(b, sizeof *o->bad);
+    const int whole = o->first && o->second && o->squares && o->control && o->bad;
+    const gsa_status status = whole ? create_moments(o, error) : gsa_out_of_memory(error, "the optimiser", 1024);
+    if (status != GSA_OK) gsa_optimiser_release(o);
+    return status;
+}
+
+void gsa_optimiser_release(gsa_optimiser *o)
+{
+    if (!o->parameters) return;
+    gsa_backend *b = backend_of(o);
+    for (int i = 0; i < o->count; i++) {
+        if (o->first && o->first[i]) b->free(b, o->first[i]);
+        if (o->second && o->second[i]) b->free(b, o->second[i]);
+    }
+    if (o->squares) b->free(b, o->squares);
+    if (o->control) b->free(b, o->control);
+    if (o->bad) b->free(b, o->bad);
+    gsa_release(o->system, o->first);
+    gsa_release(o->system, o->second);
+    *o = (gsa_optimiser){ 0 };
+}
+
+static gsa_status apply(gsa_optimiser *o, int i, double lr, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    const gsa_optimiser_options *s = &o->options;
+    gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+    const int64_t count = p->value.rows * p->value.cols;
+    const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
+    if (s->kind == GSA_OPTIMIZER_SGD)
+        return backend_failed(b, b->sgd(b, p->value.data, o->first[i], p->value.grad, o->control, lr, s->momentum, decay, count),
+                              error);
+    const gsa_adam adam = { .lr = lr, .beta1 = s->beta1, .beta2 = s->beta2, .eps = s->eps,
+                            .correct1 = 1 - pow(s->beta1, t), .correct2 = 1 - pow(s->beta2, t),
+                            .decay = s->kind == GSA_OPTIMIZER_ADAMW ? decay : 0,
+                            .l2 = s->kind == GSA_OPTIMIZER_ADAM ? decay : 0 };
+    return backend_failed(b, b->adam(b, p->value.data, o->first[i], o->second[i], p->value.grad, o->control, &adam, count),
+                          error);
+}
+
+/* The parameters that a step changes: learned, and with a gradient. */
+static int moves(const gsa_parameter *p)
+{
+    return gsa_is_learned(p) && p->value.grad;
+}
+
+static gsa_status measure(gsa_optimiser *o, double *norm, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    gsa_status status = b->zero_fill(b, o->squares, sizeof *o->squares);
+    for (int i = 0; i < o->count && status == GSA_OK; i++) {
+        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+        if (moves(p)) status = b->sum_squares(b, o->squares, p->value.grad, 1, p->value.rows * p->value.cols);
+    }
+    if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip);
+    if (status == GSA_OK) status = b->download(b, norm, o->control, sizeof *norm);
+    return backend_failed(b, status, error);
+}
+
+gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
+{
+    gsa_status status = measure(o, norm, error);
+    if (status != GSA_OK || !isfinite(*norm)) return status;
+    for (int i = 0; i < o->count && status == GSA_OK; i++)
+        if (moves(gsa_parameters_at(o->parameters, i))) status = apply(o, i, lr, error);
+    if (status == GSA_OK) o->steps++;
+    return status;
+}
+
+gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, double norm, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    for (int part = 0; part < 2; part++) {
+        for (int i = 0; i < o->count; i++) {
+            const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+            const void *at = part == 0 ? p->value.data : p->value.grad;
+            int64_t bad = 0;
+            if (!at) continue;
+            gsa_status status = b->count_bad(b, o->bad, at, p->value.rows * p->value.cols);
+            if (status == GSA_OK) status = b->download(b, &bad, o->bad, sizeof bad);
+            if (status != GSA_OK) return backend_failed(b, status, error);
+            if (bad > 0)
+                return gsa_fail(error, GSA_ERR_NUMBER,
+                                "step %lld: the %s of '%s' holds %lld numbers that are not finite (loss %g, gradient norm %g); "
+                                "nothing was applied",
+                                (long long)step, part == 0 ? "value" : "gradient", p->name, (long long)bad, loss, norm);
+        }
+    }
+    return gsa_fail(error, GSA_ERR_NUMBER, "step %lld: the loss is %g and the gradient's norm %g; nothing was applied",
+                    (long long)step, loss, norm);
+}

@@ -1,0 +1,32 @@
+/* recipe.h - a recipe, resolved: every key has a value, every value has a place for messages.
+ *
+ * The encoder is `[model] encoder=SPEC`, or one section a segment, [encoder.1], [encoder.2], ...: topology=ID, layers=N, share=0|1,
+ * any other key is a parameter of the topology (its value may be anything, a path too). Both is an error. */
+#ifndef GSA_RECIPE_H
+#define GSA_RECIPE_H
+#include "gsa/settings.h"
+#include "topologies/spec.h"
+#include "train/driver.h"
+#include "train/ini.h"
+#include "train/keys.h"
+
+typedef struct gsa_recipe {
+    gsa_ini ini;              /* texts of the values point into it */
+    gsa_recipe_values values;
+} gsa_recipe;
+
+gsa_status gsa_recipe_read(const gsa_system *system, const char *path, const char *const *overrides, int n_overrides,
+                           gsa_recipe *recipe, gsa_error *error);
+void gsa_recipe_release(gsa_recipe *recipe); /* a zeroed one is fine */
+
+/* Every key with its value; reading it back gives the same values. */
+void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output);
+
+/* "recipe.ini:12", "--set task.k" or "recipe.ini (default of task.k)": where a value comes from; snprintf-like. */
+int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size);
+
+gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
+/* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */
+gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error);
+
+#endif
