@@ -33,7 +33,7 @@ static gsa_status plan_phases(const gsa_graph_case *one, const gsa_batch *batch,
         if (status != GSA_OK) break;
         if (out) {
             gsa_plan_explain(plan, text, sizeof text);
-            gsa_output_format(out, "phase %s\n%s\n", gsa_schema_phase(schema, p)->name, text);
+            gsa_output_format(out, "phase %s\n%s", gsa_schema_phase(schema, p)->name, text);
         }
         gsa_plan_release(one->bench->system, plan);
     }

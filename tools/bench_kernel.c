@@ -163,7 +163,7 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
         const gsa_status status = gsa_plan_create(one->bench->system, &edges, NULL, &plan, error);
         if (status != GSA_OK) return status;
         gsa_plan_explain(plan, text, sizeof text);
-        gsa_output_format(out, "phase %s\n%s\n", one->phases[p].name, text);
+        gsa_output_format(out, "phase %s\n%s", one->phases[p].name, text);
         gsa_plan_release(one->bench->system, plan);
     }
     return GSA_OK;

@@ -6,24 +6,18 @@
 
 enum { COLUMN = 28, WIDTH = 100 };
 
-/* Words of `text` from the current column on, broken before WIDTH, later lines indented. */
+/* `text` from the current column on, broken between words before WIDTH; later lines are indented. */
 static void write_wrapped(gsa_output *out, const char *text, int column, int indent)
 {
+    int blank = 0; /* a space is due before the next word on this line */
     while (*text) {
         const int bytes = (int)strcspn(text, " \n");
-        if (column + bytes > WIDTH && column > indent) {
-            gsa_output_format(out, "\n%*s", indent, "");
-            column = indent;
-        }
+        if (blank && column + 1 + bytes > WIDTH) gsa_output_format(out, "\n%*s", indent, ""), column = indent, blank = 0;
+        if (blank) gsa_output_text(out, " "), column++;
         gsa_output_write(out, text, bytes);
-        text += bytes, column += bytes;
-        if (*text == ' ') {
-            if (column < WIDTH) gsa_output_text(out, " ");
-            text++, column++;
-        } else if (*text == '\n') {
-            gsa_output_format(out, "\n%*s", indent, "");
-            text++, column = indent;
-        }
+        text += bytes, column += bytes, blank = 1;
+        if (*text == '\n') gsa_output_format(out, "\n%*s", indent, ""), column = indent, blank = 0;
+        text += *text != 0;
     }
     gsa_output_text(out, "\n");
 }

@@ -101,10 +101,10 @@ static int is_key(const char *name, size_t bytes, const char *key)
     return strlen(key) == bytes && memcmp(name, key, bytes) == 0;
 }
 
-static gsa_status read_share(reader *r, gsa_segment_spec *segment, const char *value, size_t bytes)
+static gsa_status read_share(reader *r, gsa_segment_spec *segment, const char *key, const char *value, size_t bytes)
 {
     if (bytes != 1 || (*value != '0' && *value != '1')) return expected(r, value, "0 or 1 for share");
-    if (segment->share >= 0) return expected(r, value, "share only once in a segment");
+    if (segment->share >= 0) return expected(r, key, "share only once in a segment");
     segment->share = *value - '0';
     return GSA_OK;
 }
@@ -124,7 +124,7 @@ static gsa_status read_setting(reader *r, gsa_segment_spec *segment, gsa_part_sp
         if (value_bytes == 0) return expected(r, r->at, "a value after '='");
         r->at += value_bytes;
     }
-    if (is_key(key, key_bytes, "share")) return read_share(r, segment, value, value_bytes);
+    if (is_key(key, key_bytes, "share")) return read_share(r, segment, key, value, value_bytes);
     return add_setting(r->spec, part, key, key_bytes, value, value_bytes, r->error);
 }
 

@@ -30,7 +30,7 @@ static void describe(const void *self, gsa_describer *d)
     d->promise(d, GSA_BY_LENGTH | (causal ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "window" });
+        .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "attend" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN,
         .destinations = 1 << TOKEN, .name = "ffn" });
     d->sequence(d, TOKEN);

@@ -41,21 +41,27 @@ static void encode(const rig_tensor *t, const double *values, char *to)
     }
 }
 
-static void decode(const rig_tensor *t, double *values, const char *from)
+static double decode_one(const rig_tensor *t, const char *from)
 {
-    for (int64_t i = 0; i < t->count; i++, from += t->bytes) {
+    union {
         float f;
+        double d;
         int32_t small;
         int64_t large;
-        memcpy(&large, from, (size_t)(t->bytes == 8 ? 8 : 0));
-        memcpy(&small, from, (size_t)(t->bytes == 4 ? 4 : 0));
-        memcpy(&f, from, (size_t)(t->bytes == 4 ? 4 : 0));
-        if (t->type == RIG_BYTE) values[i] = *(const uint8_t *)from;
-        else if (t->type == RIG_INT32) values[i] = small;
-        else if (t->type == RIG_INT64) values[i] = (double)large;
-        else if (t->bytes == 4) values[i] = (double)f;
-        else memcpy(&values[i], from, 8);
+        uint8_t byte;
+    } x;
+    memcpy(&x, from, (size_t)t->bytes);
+    switch (t->type) {
+    case RIG_BYTE: return x.byte;
+    case RIG_INT32: return x.small;
+    case RIG_INT64: return (double)x.large;
+    default: return t->bytes == 4 ? (double)x.f : x.d;
     }
+}
+
+static void decode(const rig_tensor *t, double *values, const char *from)
+{
+    for (int64_t i = 0; i < t->count; i++) values[i] = decode_one(t, from + i * t->bytes);
 }
 
 static void make_array(rig *r, const rig_tensor *t, rig_array *a)
@@ -135,6 +141,13 @@ void rig_set(rig *r, int tensor, int64_t i, double value)
     rig_tensor *t = &r->t[tensor];
     t->data.start[i] = value;
     start_array(r, t, &t->data);
+}
+
+int rig_find(const rig *r, const char *name)
+{
+    for (int i = 0; i < r->count; i++)
+        if (strcmp(r->t[i].name, name) == 0) return i;
+    return -1;
 }
 
 void rig_edges(rig *r, edges_wish wish)

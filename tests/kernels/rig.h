@@ -52,6 +52,7 @@ int rig_real(rig *r, const char *name, int role, int64_t rows, int64_t cols, dou
 int rig_other(rig *r, const char *name, int type, int role, int64_t count, const double *values);
 /* Sets one value of a tensor, host and backend, as its starting value. */
 void rig_set(rig *r, int tensor, int64_t i, double value);
+int rig_find(const rig *r, const char *name); /* -1: none */
 void rig_edges(rig *r, edges_wish wish);
 void rig_dropout(rig *r, double p, int64_t rows);
 void rig_end(rig *r);

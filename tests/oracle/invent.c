@@ -1,5 +1,5 @@
 /* invent.c - the random part of a model that no example decides: settings, kinds, phases, segments, readouts. */
-#include "invent.h"
+#include "program.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static unsigned some(gsa_dice *dice, unsigned mask)
     return out;
 }
 
-static gsa_settings invent_settings(gsa_dice *dice, int hidden)
+static gsa_settings invent_settings(gsa_dice *dice, int hidden, int drops)
 {
     gsa_settings s = { .hidden = hidden, .heads = roll(dice, 1, 3), .init = 2 };
     s.head_dim = s.hidden % s.heads == 0 && chance(dice, 0.5) ? 0 : roll(dice, 2, 4);
@@ -32,6 +32,9 @@ static gsa_settings invent_settings(gsa_dice *dice, int hidden)
     s.scale = roll(dice, 0, 1);
     const double eps[] = { 1e-6, 1e-5, 1e-3, 1e-2 };
     s.norm_eps = eps[roll(dice, 0, 3)];
+    s.dropout_attention = drops && chance(dice, 0.7) ? 0.4 * gsa_unit(dice) : 0;
+    s.dropout_hidden = drops && chance(dice, 0.7) ? 0.4 * gsa_unit(dice) : 0;
+    s.dropout_ffn = drops && chance(dice, 0.7) ? 0.4 * gsa_unit(dice) : 0;
     s.input_scale = 1;
     s.position_base = 10000;
     return s;
@@ -53,9 +56,10 @@ static void invent_kinds(gsa_dice *dice, oracle_stack *stack, int reads_memory)
 /* ---- phases */
 int oracle_group(const oracle_pattern *pattern, int p)
 {
+    const int when = pattern->phase[p].when;
     while (pattern->phase[p].together)
         do p--;
-        while (pattern->phase[p].when != pattern->phase[p + 1].when && p > 0);
+        while (pattern->phase[p].when != when);
     return p;
 }
 
@@ -210,6 +214,8 @@ static void invent_segments(gsa_dice *dice, oracle_model *model, int s)
         for (int i = 0; i < segment->parts; i++)
             segment->part[i] = model->patterns > first && chance(dice, 0.2) ? roll(dice, first, model->patterns - 1)
                                                                             : invent_pattern(dice, model, s);
+        oracle_item layer[ORACLE_ITEMS];
+        while (oracle_order(model, segment, layer) < 0) segment->parts--; /* the law forbids it */
     }
 }
 
@@ -272,10 +278,12 @@ void oracle_invent(oracle_model *model, uint64_t seed)
     model->seed = seed;
     model->by_length = chance(&dice, 0.3);
     model->stacks = chance(&dice, 0.25) ? 2 : 1;
-    const int hidden = roll(&dice, 4, 8);
+    const int hidden = roll(&dice, 4, 8), drops = chance(&dice, 0.3);
+    model->drop_seed = (uint32_t)gsa_roll(&dice), model->drop_step = (uint32_t)gsa_roll(&dice);
+    for (int e = 0; e < ORACLE_EXAMPLES; e++) model->example_id[e] = roll(&dice, 0, 1000);
     for (int s = 0; s < model->stacks; s++) {
         model->stack[s].name = s ? "decoder" : "encoder";
-        model->stack[s].settings = invent_settings(&dice, hidden);
+        model->stack[s].settings = invent_settings(&dice, hidden, drops);
         invent_kinds(&dice, &model->stack[s], s == 1);
         invent_segments(&dice, model, s);
         invent_readout(&dice, model, s);
@@ -314,9 +322,10 @@ static void print_stack(const oracle_model *model, int s)
     static const char *const starts[] = { "input", "copy", "mean_input", "zero", "by_phase", "memory" };
     const oracle_stack *stack = &model->stack[s];
     const gsa_settings *x = &stack->settings;
-    fprintf(stderr, " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, scale %d, eps %g\n",
+    fprintf(stderr, " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, scale %d, eps %g, "
+                    "dropout %.3f %.3f %.3f\n",
             stack->name, stack->spec, x->hidden, x->heads, x->head_dim, x->ffn, x->activation, x->norm ? "pre" : "post", x->bias,
-            x->scale, x->norm_eps);
+            x->scale, x->norm_eps, x->dropout_attention, x->dropout_hidden, x->dropout_ffn);
     fprintf(stderr, "  kinds:");
     for (int k = 0; k < stack->kinds; k++)
         fprintf(stderr, " %s=%s+%d", stack->kind[k].name, starts[stack->kind[k].start], stack->kind[k].learned);

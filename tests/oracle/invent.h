@@ -77,6 +77,8 @@ typedef struct oracle_model {
     int patterns;
     oracle_pattern pattern[ORACLE_PATTERNS];
     int examples;
+    int32_t example_id[ORACLE_EXAMPLES]; /* in the global batch, for dropout */
+    uint32_t drop_seed, drop_step;
     gsa_param param[ORACLE_PATTERNS];
     gsa_topology topology[ORACLE_PATTERNS];
 } oracle_model;

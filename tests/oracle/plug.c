@@ -1,11 +1,13 @@
 /* plug.c - invented patterns as topologies of the public ABI. */
 #include "invent.h"
+#include <string.h>
 
 static int plug_create(const gsa_host *host, const gsa_value *params, void **self)
 {
     const void *found = host->service(host, ORACLE_SERVICE);
     if (!found) return host->fail(host, "no service '" ORACLE_SERVICE "'");
-    *(const void **)self = &((const oracle_model *)found)->pattern[params[0].i];
+    const oracle_pattern *pattern = &((const oracle_model *)found)->pattern[params[0].i];
+    memcpy(self, &pattern, sizeof pattern); /* self is never written through */
     return 0;
 }
 

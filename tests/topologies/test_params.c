@@ -43,7 +43,7 @@ static const struct {
     { PROBE_INT, "int", "4x", NULL, "parameter 'int' is '4x', expected" },
     { PROBE_WIDE, "wide", "9007199254740992", "9007199254740992", NULL },
     { PROBE_WIDE, "wide", "-9007199254740991", "-9007199254740991", NULL },
-    { PROBE_WIDE, "wide", "99999999999999999999", NULL, "from -9.00719925474099e+15 to" },
+    { PROBE_WIDE, "wide", "99999999999999999999", NULL, "an integer from -9007199254740992 to 9007199254740992" },
     { PROBE_REAL, "real", "0.1", "0.1", NULL },
     { PROBE_REAL, "real", "-1", "-1", NULL },
     { PROBE_REAL, "real", ".5", "0.5", NULL },

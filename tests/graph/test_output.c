@@ -1,0 +1,414 @@
+/* Files: all or nothing, devices never renamed over, every fault reported. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "support/faults.h"
+#include "support/suite.h"
+
+/* A fresh folder, removed by the test with its files. */
+static void make_place(char *folder)
+{
+    strcpy(folder, "/tmp/gsa-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+typedef struct names {
+    int count;
+    char last[256];
+} names;
+
+static int note_name(void *context, const char *name)
+{
+    names *seen = context;
+    seen->count++;
+    snprintf(seen->last, sizeof seen->last, "%s", name);
+    return 0;
+}
+
+static int files_in(const char *folder)
+{
+    names seen = { 0 };
+    ck_assert_int_eq(gsa_system_default()->list(NULL, folder, note_name, &seen), 0);
+    return seen.count;
+}
+
+static void put_file(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fputs(content, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void holds(const char *path, const char *content)
+{
+    char *data;
+    int64_t bytes;
+    gsa_error error;
+    ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 24, &data, &bytes, &error), GSA_OK);
+    ck_assert_int_eq(bytes, (int64_t)strlen(content));
+    ck_assert_str_eq(data, content);
+    gsa_release(NULL, data);
+}
+
+START_TEST(a_file_is_replaced_at_commit)
+{
+    char folder[32], path[64];
+    gsa_output *output;
+    gsa_error error;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/out", folder);
+    for (int round = 0; round < 3; round++) {
+        ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
+        gsa_output_text(output, "one ");
+        gsa_output_format(output, "%d %s", 2, "three");
+        if (round == 0) ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_ABSENT);
+        if (round == 2) {
+            put_file(path, "old");
+            gsa_output_abandon(output);
+            holds(path, "old");
+        } else {
+            ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+            holds(path, "one 2 three");
+        }
+        ck_assert_int_eq(files_in(folder), 1);
+    }
+    unlink(path), rmdir(folder);
+}
+END_TEST
+
+START_TEST(any_size_of_pieces_gives_the_same_bytes)
+{
+    char folder[32], path[64], *expected = malloc(400001), *data;
+    int64_t bytes;
+    gsa_output *output;
+    gsa_error error;
+    gsa_faults faults;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/out", folder);
+    for (int i = 0; i < 400000; i++) expected[i] = (char)('a' + i % 26);
+    expected[400000] = 0;
+    const int sizes[] = { 1, 700, 65535, 65536, 65537, 400000 };
+    for (int s = 0; s < GSA_COUNT(sizes); s++) {
+        gsa_faults_start(&faults);
+        faults.most = 1000; /* short writes and reads */
+        ck_assert_int_eq(gsa_output_open(&faults.table, path, &output, &error), GSA_OK);
+        for (int at = 0; at < 400000; at += sizes[s])
+            if (s % 2) gsa_output_write(output, expected + at, at + sizes[s] < 400000 ? sizes[s] : 400000 - at);
+            else gsa_output_format(output, "%.*s", at + sizes[s] < 400000 ? sizes[s] : 400000 - at, expected + at);
+        ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+        ck_assert_int_eq(gsa_read_file(&faults.table, path, 400000, &data, &bytes, &error), GSA_OK);
+        ck_assert_int_eq(bytes, 400000);
+        ck_assert(memcmp(data, expected, 400001) == 0);
+        gsa_release(&faults.table, data);
+        ck_assert_int_eq(gsa_read_file(&faults.table, path, 399999, &data, &bytes, &error), GSA_ERR_LIMIT);
+        ck_assert_ptr_nonnull(strstr(error.text, "399999"));
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    }
+    free(expected), unlink(path), rmdir(folder);
+}
+END_TEST
+
+/* ---- faults --------------------------------------------------------------------------------------------------------- */
+
+static gsa_status rewrite(gsa_faults *faults, void *context)
+{
+    gsa_output *output;
+    gsa_error error = { GSA_OK, "" };
+    gsa_status status = gsa_output_open(&faults->table, context, &output, &error);
+    if (status == GSA_OK) {
+        char line[1000];
+        memset(line, 'x', sizeof line);
+        for (int i = 0; i < 200; i++) gsa_output_write(output, line, sizeof line);
+        status = gsa_output_commit(output, &error);
+    }
+    if (status != GSA_OK) ck_assert_msg(strstr(error.text, context) != NULL, "'%s' names no file", error.text);
+    return status;
+}
+
+static const struct {
+    int op;
+    gsa_status status;
+    int target_changes; /* the fault comes after the rename */
+} output_faults[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY, 0 }, { GSA_OP_OPEN, GSA_ERR_IO, 0 },   { GSA_OP_WRITE, GSA_ERR_IO, 0 },
+                      { GSA_OP_SYNC, GSA_ERR_IO, 0 },      { GSA_OP_CLOSE, GSA_ERR_IO, 0 },  { GSA_OP_RENAME, GSA_ERR_IO, 0 },
+                      { GSA_OP_KIND, GSA_ERR_IO, 0 },      { GSA_OP_SYNC_FOLDER, GSA_ERR_IO, 1 } };
+
+/* As gsa_faults_sweep, and after each fault the old file stands and nothing lies beside it. */
+START_TEST(a_fault_leaves_the_old_file)
+{
+    char folder[32], path[64];
+    gsa_faults faults;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/out", folder);
+    put_file(path, "old");
+    gsa_faults_start(&faults);
+    ck_assert_int_eq(rewrite(&faults, path), GSA_OK);
+    const int op = output_faults[_i].op, most = (int)faults.calls[op];
+    ck_assert_int_gt(most, 0);
+    for (int n = 1; n <= most; n++)
+        for (int forever = 0; forever < 2; forever++) {
+            put_file(path, "old");
+            gsa_faults_rewind(&faults);
+            faults.fail[op] = n, faults.forever = forever;
+            ck_assert_int_eq(rewrite(&faults, path), output_faults[_i].status);
+            if (!output_faults[_i].target_changes) holds(path, "old");
+            ck_assert_int_eq(files_in(folder), 1);
+            ck_assert_int_eq(gsa_faults_live(&faults), 0);
+        }
+    unlink(path), rmdir(folder);
+}
+END_TEST
+
+START_TEST(a_first_file_that_fails_leaves_nothing)
+{
+    char folder[32], path[64];
+    gsa_faults faults;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/out", folder);
+    for (int op = GSA_OP_WRITE; op <= GSA_OP_CLOSE; op++) {
+        gsa_faults_start(&faults);
+        faults.fail[op] = 1;
+        ck_assert_int_eq(rewrite(&faults, path), GSA_ERR_IO);
+        ck_assert_int_eq(files_in(folder), 0);
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    }
+    rmdir(folder);
+}
+END_TEST
+
+/* ---- what is no regular file ---------------------------------------------------------------------------------------- */
+
+START_TEST(a_full_device_is_an_error)
+{
+    gsa_error error;
+    gsa_output *output;
+    if (gsa_system_default()->kind(NULL, "/dev/full", NULL) != GSA_FILE_OTHER) return;
+    for (int bytes = 1; bytes <= 1 << 20; bytes *= 1024) {
+        ck_assert_int_eq(gsa_output_open(NULL, "/dev/full", &output, &error), GSA_OK);
+        for (int i = 0; i < bytes; i++) gsa_output_write(output, "x", 1);
+        ck_assert_int_eq(gsa_output_commit(output, &error), GSA_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(error.text, "/dev/full"));
+        ck_assert_int_eq(gsa_system_default()->kind(NULL, "/dev/full", NULL), GSA_FILE_OTHER);
+    }
+}
+END_TEST
+
+START_TEST(a_device_stays_a_device)
+{
+    gsa_error error;
+    gsa_output *output;
+    gsa_faults faults;
+    gsa_faults_start(&faults);
+    ck_assert_int_eq(gsa_output_open(&faults.table, "/dev/null", &output, &error), GSA_OK);
+    gsa_output_text(output, "gone");
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+    ck_assert_int_eq(faults.calls[GSA_OP_RENAME] + faults.calls[GSA_OP_REMOVE], 0);
+    ck_assert_int_eq(gsa_system_default()->kind(NULL, "/dev/null", NULL), GSA_FILE_OTHER);
+    gsa_faults_rewind(&faults);
+    faults.fail[GSA_OP_CLOSE] = 1; /* a device tells of a lost write when it is closed */
+    ck_assert_int_eq(rewrite(&faults, (char[]){ "/dev/null" }), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
+}
+END_TEST
+
+static void *drain(void *path)
+{
+    static char got[64];
+    const int file = open(path, O_RDONLY);
+    for (ssize_t n, at = 0; (n = read(file, got + at, sizeof got - 1 - (size_t)at)) > 0;) at += n;
+    close(file);
+    return got;
+}
+
+START_TEST(a_fifo_is_written_directly)
+{
+    char folder[32], path[64];
+    void *got;
+    pthread_t reader;
+    gsa_error error;
+    gsa_output *output;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(pthread_create(&reader, NULL, drain, path), 0);
+    ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
+    gsa_output_text(output, "through the pipe");
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+    pthread_join(reader, &got);
+    ck_assert_str_eq(got, "through the pipe");
+    ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_OTHER);
+    ck_assert_int_eq(files_in(folder), 1);
+    unlink(path), rmdir(folder);
+}
+END_TEST
+
+START_TEST(standard_output_is_written_and_stays_open)
+{
+    int ends[2];
+    char got[32] = "";
+    gsa_error error;
+    gsa_output *output;
+    ck_assert_int_eq(pipe(ends), 0);
+    const int kept = dup(STDOUT_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    const gsa_status opened = gsa_output_open(NULL, "-", &output, &error);
+    if (opened == GSA_OK) gsa_output_text(output, "to stdout");
+    const gsa_status status = opened == GSA_OK ? gsa_output_commit(output, &error) : opened;
+    const int open_still = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+    dup2(kept, STDOUT_FILENO);
+    close(ends[1]), close(kept);
+    ck_assert_int_eq(status, GSA_OK);
+    ck_assert(open_still);
+    ck_assert_int_eq(read(ends[0], got, sizeof got - 1), 9);
+    ck_assert_str_eq(got, "to stdout");
+    close(ends[0]);
+}
+END_TEST
+
+START_TEST(bad_targets_have_a_sentence)
+{
+    static const struct {
+        const char *path, *says;
+        gsa_status status;
+    } rows[] = { { "", "empty", GSA_ERR_ARGUMENT },
+                 { "/tmp", "folder", GSA_ERR_IO },
+                 { "/nonexistent-folder/x", "/nonexistent-folder/x", GSA_ERR_IO },
+                 { "/dev/null/x", "/dev/null/x", GSA_ERR_IO } };
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        gsa_output *output;
+        gsa_error error;
+        ck_assert_int_eq(gsa_output_open(NULL, rows[i].path, &output, &error), rows[i].status);
+        ck_assert_msg(strstr(error.text, rows[i].says) != NULL, "'%s'", error.text);
+        ck_assert_ptr_null(output);
+    }
+}
+END_TEST
+
+/* ---- reading and folders -------------------------------------------------------------------------------------------- */
+
+static gsa_status read_back(gsa_faults *faults, void *context)
+{
+    char *data;
+    int64_t bytes;
+    gsa_error error;
+    faults->most = 4096;
+    const gsa_status status = gsa_read_file(&faults->table, context, 1 << 20, &data, &bytes, &error);
+    if (status == GSA_OK) ck_assert_int_eq(bytes, 50000);
+    else ck_assert_ptr_null(data);
+    gsa_release(&faults->table, data);
+    return status;
+}
+
+START_TEST(reading_reports_every_fault)
+{
+    char folder[32], path[64], content[50001];
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/in", folder);
+    memset(content, 'y', 50000), content[50000] = 0;
+    put_file(path, content);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, read_back, path), 20);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_OPEN, 0, GSA_ERR_IO, read_back, path), 1);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, read_back, path), 3);
+    unlink(path), rmdir(folder);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_read_have_a_sentence)
+{
+    static const char *const paths[] = { "/nonexistent", "/tmp", "/dev/null/x" };
+    char *data;
+    int64_t bytes;
+    for (int i = 0; i < GSA_COUNT(paths); i++) {
+        gsa_error error;
+        ck_assert_int_eq(gsa_read_file(NULL, paths[i], 100, &data, &bytes, &error), GSA_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(error.text, paths[i]));
+        ck_assert_ptr_null(data);
+    }
+    ck_assert_int_eq(gsa_read_file(NULL, "/dev/null", 0, &data, &bytes, NULL), GSA_OK);
+    ck_assert_str_eq(data, "");
+    gsa_release(NULL, data);
+    ck_assert_int_eq(gsa_read_file(NULL, "/dev/zero", 1000, &data, &bytes, NULL), GSA_ERR_LIMIT);
+}
+END_TEST
+
+START_TEST(folders_are_made_with_their_parents)
+{
+    char folder[32], path[96];
+    gsa_error error;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/a//b/c/", folder);
+    for (int round = 0; round < 2; round++) ck_assert_int_eq(gsa_make_folders(NULL, path, &error), GSA_OK);
+    ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_FOLDER);
+    snprintf(path, sizeof path, "%s/a/file", folder);
+    put_file(path, "");
+    strcat(path, "/deeper");
+    ck_assert_int_eq(gsa_make_folders(NULL, path, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "/a/file"));
+    ck_assert_int_eq(gsa_make_folders(NULL, "", &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_make_folders(NULL, "/proc/none/here", &error), GSA_ERR_IO);
+    const char *const inside[] = { "/a/file", "/a/b/c", "/a/b", "/a", "" };
+    for (int i = 0; i < GSA_COUNT(inside); i++) {
+        snprintf(path, sizeof path, "%s%s", folder, inside[i]);
+        ck_assert_int_eq(gsa_system_default()->remove(NULL, path), 0);
+    }
+}
+END_TEST
+
+START_TEST(the_table_opens_as_it_says)
+{
+    char folder[32], path[64];
+    const gsa_system *s = gsa_system_default();
+    int64_t bytes;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/f", folder);
+    ck_assert_int_lt(s->open(NULL, path, GSA_OPEN_READ), 0);
+    ck_assert_int_lt(s->open(NULL, path, GSA_OPEN_EXISTING), 0);
+    static const struct {
+        int mode;
+        const char *write, *content;
+    } steps[] = { { GSA_OPEN_CREATE, "one", "one" },
+                  { GSA_OPEN_APPEND, "two", "onetwo" },
+                  { GSA_OPEN_EXISTING, "ONE", "ONEtwo" },
+                  { GSA_OPEN_REPLACE, "x", "x" } };
+    for (int i = 0; i < GSA_COUNT(steps); i++) {
+        const int file = s->open(NULL, path, steps[i].mode);
+        ck_assert_int_ge(file, 0);
+        ck_assert_int_eq(s->write(NULL, file, steps[i].write, (int64_t)strlen(steps[i].write)), (int64_t)strlen(steps[i].write));
+        ck_assert_int_eq(s->sync(NULL, file), 0);
+        ck_assert_int_eq(s->close(NULL, file), 0);
+        holds(path, steps[i].content);
+    }
+    ck_assert_int_lt(s->open(NULL, path, GSA_OPEN_CREATE), 0);
+    ck_assert_int_eq(errno, EEXIST);
+    ck_assert_int_eq(s->truncate(NULL, path, 5), 0);
+    ck_assert_int_eq(s->kind(NULL, path, &bytes), GSA_FILE_REGULAR);
+    ck_assert_int_eq(bytes, 5);
+    ck_assert_int_eq(s->sync_folder(NULL, folder), 0);
+    ck_assert_int_lt(s->sync_folder(NULL, "/nonexistent"), 0);
+    ck_assert_int_lt(s->list(NULL, "/nonexistent", note_name, &(names){ 0 }), 0);
+    ck_assert_int_eq(s->remove(NULL, path), 0);
+    ck_assert_int_eq(s->remove(NULL, folder), 0);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test output[] = { GSA_TEST(a_file_is_replaced_at_commit),
+                                       GSA_TEST(any_size_of_pieces_gives_the_same_bytes), GSA_TEST(bad_targets_have_a_sentence) };
+    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),
+                                       GSA_TEST(a_first_file_that_fails_leaves_nothing), GSA_TEST(reading_reports_every_fault) };
+    static const gsa_test devices[] = { GSA_TEST(a_full_device_is_an_error), GSA_TEST(a_device_stays_a_device),
+                                        GSA_TEST(a_fifo_is_written_directly),
+                                        GSA_TEST(standard_output_is_written_and_stays_open) };
+    static const gsa_test files[] = { GSA_TEST(files_that_cannot_be_read_have_a_sentence),
+                                      GSA_TEST(folders_are_made_with_their_parents), GSA_TEST(the_table_opens_as_it_says) };
+    static const gsa_case cases[] = { GSA_CASE("output", output, 60), GSA_CASE("faults", faults, 60),
+                                      GSA_CASE("devices", devices, 30), GSA_CASE("files", files, 30) };
+    return gsa_run_suite("output", cases, GSA_COUNT(cases), argc, argv);
+}

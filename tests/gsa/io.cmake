@@ -1,0 +1,13 @@
+# Files and words: checkpoints, safetensors, hashes, the vocabulary.
+gsa_suite(NAME hash SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_hash.c LINK gsa_core CASES vectors pieces)
+gsa_suite(NAME safetensors
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_safetensors.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
+  CASES golden round_trip damage malformed refused faults)
+gsa_suite(NAME checkpoint
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
+    ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/drawer.h
+  LINK gsa_core
+  CASES saving finding faults killed power_loss parameters)
+gsa_suite(NAME vocabulary
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_vocabulary.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
+  CASES freezing words files many faults)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# install.sh BUILD SOURCE CC CMAKE FLAGS - installs into a new folder; then a program through pkg-config, the same through
+# find_package, a plugin, the manual page and the completion must work from there alone.
+set -euo pipefail
+build=$1 source=$2 cc=$3 cmake=$4 flags=$5
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+export ASAN_OPTIONS=detect_leaks=1
+
+"$cmake" --install "$build" --prefix "$prefix/usr" >"$prefix/log"
+export PKG_CONFIG_PATH=$prefix/usr/lib/pkgconfig
+for folder in "$prefix"/usr/lib/*/pkgconfig; do
+    [ -d "$folder" ] && PKG_CONFIG_PATH=$folder:$PKG_CONFIG_PATH
+done
+
+# shellcheck disable=SC2046,SC2086 # flags are lists
+"$cc" -std=c17 -Wall -Wextra -Werror $flags "$source/tests/tools/embed.c" -o "$prefix/embed" $(pkg-config --cflags --libs gsa)
+"$prefix/embed"
+
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror $flags -shared -fPIC "$source/tests/tools/plugin.c" -o "$prefix/plugin.so" $(pkg-config --cflags gsa)
+"$prefix/usr/bin/gsa" graph --plugin "$prefix/plugin.so" --topology pairs --length 4 --out "$prefix/pairs.mtx" 2>"$prefix/log"
+grep -q '4 nodes, 4 edges' "$prefix/log"
+
+mkdir "$prefix/project"
+cp "$source/tests/tools/embed.c" "$prefix/project/"
+cat >"$prefix/project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(embed C)
+find_package(gsa 0.1 REQUIRED)
+add_executable(embed embed.c)
+target_link_libraries(embed gsa::gsa)
+END
+"$cmake" -S "$prefix/project" -B "$prefix/project/build" -DCMAKE_PREFIX_PATH="$prefix/usr" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_C_FLAGS="$flags" >"$prefix/log"
+"$cmake" --build "$prefix/project/build" >"$prefix/log"
+"$prefix/project/build/embed"
+
+grep -q '^.TH GSA 1' "$prefix/usr/share/man/man1/gsa.1"
+bash -n "$prefix/usr/share/bash-completion/completions/gsa"
+[ -s "$prefix/usr/share/gsa/recipes/masked-summation.ini" ]
+echo "installed, linked, loaded"

@@ -1,0 +1,254 @@
+/* test_bad_input.c - every way to ask for the wrong thing: one sentence on stderr that names it, the documented exit code, nothing
+ * written, no crash. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cli.h"
+#include "support/suite.h"
+
+typedef struct row {
+    const char *args[GSA_CLI_ARGS];
+    int code;
+    const char *says[5]; /* fragments of the sentence */
+    const char *input;   /* on stdin */
+} row;
+
+#define TRAIN "train", "--quiet"
+#define SET "--set"
+
+static const row usage_rows[] = {
+    { { NULL }, 2, { "which verb", "gsa help" }, NULL },
+    { { "trian" }, 2, { "unknown verb 'trian'", "nearest is 'train'" }, NULL },
+    { { "gr\x01ph" }, 2, { "unknown verb", "\\x01" }, NULL },
+    { { "graph", "--lenght", "3" }, 2, { "gsa graph", "'lenght'", "nearest is 'length'" }, NULL },
+    { { "graph", "-l", "3" }, 2, { "gsa graph", "'-l'", "spelled out" }, NULL },
+    { { "graph", "--length" }, 2, { "--length", "wants a value", "N" }, NULL },
+    { { "graph", "--length", "3", "--length", "4" }, 2, { "--length", "given twice" }, NULL },
+    { { "topologies", "--json=yes" }, 2, { "--json", "takes no value" }, NULL },
+    { { "topologies", "star" }, 2, { "gsa topologies", "'star'", "usage" }, NULL },
+    { { "train", "a.ini", "b.ini" }, 2, { "gsa train", "'b.ini'" }, NULL },
+    { { "graph", "--topology", "star", "--length", "-1" }, 2, { "--length", "'-1'", "0 to 2147483647" }, NULL },
+    { { "graph", "--topology", "star", "--length", "99999999999999999999" }, 2, { "--length", "'99999999999999999999'" }, NULL },
+    { { "graph", "--topology", "star", "--length", "3.5" }, 2, { "--length", "'3.5'", "an integer" }, NULL },
+    { { "graph", "--topology", "star", "--length", "" }, 2, { "--length", "''" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--heads", "0" }, 2, { "--heads", "'0'", "1 to" }, NULL },
+    { { "graph", "--topology", "star", "--text", "a", "--tokens", "letters" }, 2, { "--tokens", "'letters'", "words|chars|bytes" }, NULL },
+    { { "train", "sum.ini", "--threads", "0" }, 2, { "--threads", "'0'" }, NULL },
+    { { "train", "sum.ini", "--device", "tpu" }, 2, { "--device", "'tpu'", "cpu|cuda|auto" }, NULL },
+    { { "help", "grpah" }, 2, { "unknown verb 'grpah'", "'graph'" }, NULL },
+    { { "bench" }, 2, { "gsa bench", "kernel|graph|train" }, NULL },
+    { { "bench", "disk" }, 2, { "gsa bench", "'disk'", "kernel" }, NULL },
+    { { "bench", "train" }, 2, { "gsa bench train", "RECIPE" }, NULL },
+    { { "bench", "kernel", "--length", "64,,8" }, 2, { "--length", "'64,,8'" }, NULL },
+    { { "train" }, 2, { "gsa train", "RECIPE", "--resume" }, NULL },
+    { { "eval" }, 2, { "gsa eval", "--model" }, NULL },
+    { { "predict" }, 2, { "gsa predict", "--model" }, NULL },
+};
+
+static const row graph_rows[] = {
+    { { "graph", "--length", "4" }, 2, { "--topology SPEC" }, NULL },
+    { { "graph", "--topology", "star" }, 2, { "--length N or --text T" }, NULL },
+    { { "graph", "--topology", "sart", "--length", "4" }, 2, { "'sart'", "'star'" }, NULL },
+    { { "graph", "--topology", "star:cyclc=0", "--length", "4" }, 2, { "'cyclc'", "'cyclic'" }, NULL },
+    { { "graph", "--topology", "window:width=0", "--length", "4" }, 2, { "width", "'0'", "1" }, NULL },
+    { { "graph", "--topology", "window:width=many", "--length", "4" }, 2, { "width", "'many'", "integer" }, NULL },
+    { { "graph", "--topology", "window:width=-3", "--length", "4" }, 2, { "width", "'-3'" }, NULL },
+    { { "graph", "--topology", "star:cyclic=0:cyclic=1", "--length", "4" }, 2, { "cyclic", "twice" }, NULL },
+    { { "graph", "--topology", "star*2", "--length", "4" }, 2, { "'star*2'", "one topology" }, NULL },
+    { { "graph", "--topology", "star,full", "--length", "4" }, 2, { "'star,full'", "one topology" }, NULL },
+    { { "graph", "--topology", "star+full", "--length", "4" }, 2, { "'star+full'", "one topology" }, NULL },
+    { { "graph", "--topology", "", "--length", "4" }, 2, { "column 1" }, NULL },
+    { { "graph", "--topology", "star:=1", "--length", "4" }, 2, { "'star:=1'" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--text", "a b" }, 2, { "--length is 4", "2 words" }, NULL },
+    { { "graph", "--topology", "star", "--text", "a\xff" }, 2, { "--text", "UTF-8", "byte 1", "0xFF" }, NULL },
+    { { "graph", "--topology", "star", "--text", "a\x01", "--out", "g.graphml" }, 2, { "g.graphml", "U+0001" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "g.txt" }, 2, { "'g.txt'", ".graphml" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "" }, 2, { "''" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "nowhere/g.dot" }, 1, { "nowhere/g.dot", "No such file" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "folder.dot" }, 1, { "folder.dot", "folder" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "/dev/full", "--format", "dot" }, 1, { "/dev/full", "No space" }, NULL },
+    { { "graph", "--topology", "full", "--length", "2147483647" }, 1, { "full", "2147483647", "limit" }, NULL },
+    { { "graph", "--topology", "full", "--length", "100000" }, 1, { "full", "edges", "limit" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--plugin", "mine.so" }, 2, { "'mine.so'", "slash" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--plugin", "./mine.so" }, 1, { "./mine.so" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--plugin", "./train.tsv" }, 1, { "./train.tsv" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--plugin", "./folder.dot" }, 1, { "./folder.dot" }, NULL },
+    { { "topologies", "--plugin", "/dev/null" }, 1, { "/dev/null" }, NULL },
+    { { "bench", "graph", "--topology", "sart" }, 2, { "'sart'", "'star'" }, NULL },
+    { { "bench", "kernel", "--topology", "star", "--length", "4", "--device", "cuda" }, 1, { "cuda" }, NULL },
+};
+
+static const row recipe_rows[] = {
+    { { TRAIN, "missing.ini" }, 1, { "missing.ini", "No such file" }, NULL },
+    { { TRAIN, "folder.dot" }, 1, { "folder.dot" }, NULL },
+    { { TRAIN, "key.ini" }, 2, { "key.ini:4", "'hiden'", "'hidden'" }, NULL },
+    { { TRAIN, "section.ini" }, 2, { "section.ini:3", "[modle]", "'model'" }, NULL },
+    { { TRAIN, "noequals.ini" }, 2, { "noequals.ini:2", "'='" }, NULL },
+    { { TRAIN, "twice.ini" }, 2, { "twice.ini:4", "'n'", "line 2" }, NULL },
+    { { TRAIN, "homeless.ini" }, 2, { "homeless.ini:1", "[section]" }, NULL },
+    { { TRAIN, "open.ini" }, 2, { "open.ini:1", "'[task'" }, NULL },
+    { { TRAIN, "utf8.ini" }, 2, { "utf8.ini:2", "UTF-8" }, NULL },
+    { { TRAIN, "topology.ini" }, 2, { "topology.ini:4", "'sart'", "'star'" }, NULL },
+    { { TRAIN, "sections.ini" }, 2, { "sections.ini:5", "width", "'0'" }, NULL },
+    { { TRAIN, "noencoder.ini" }, 2, { "noencoder.ini", "encoder" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.epochs=-1" }, 2, { "--set", "epochs", "'-1'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.lr=fast" }, 2, { "--set", "lr", "'fast'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.lr=nan" }, 2, { "lr", "'nan'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.lr=1e999" }, 2, { "lr", "'1e999'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.speed=1" }, 2, { "'speed'", "[train]" }, NULL },
+    { { TRAIN, "sum.ini", SET, "epochs=1" }, 2, { "'epochs=1'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "train.epochs" }, 2, { "'train.epochs'" }, NULL },
+    { { TRAIN, "sum.ini", SET, "task.n=0" }, 2, { "n", "'0'", "1" }, NULL },
+    { { TRAIN, "sum.ini", SET, "task.k=9" }, 2, { "k", "9", "8" }, NULL },
+    { { TRAIN, "sum.ini", SET, "task.name=sorting" }, 2, { "name", "'sorting'", "masked_summation" }, NULL },
+    { { TRAIN, "sum.ini", SET, "model.hidden=7" }, 2, { "hidden", "7", "heads" }, NULL },
+    { { TRAIN, "sum.ini", SET, "model.encoder=window:width=2000000" }, 2, { "width", "'2000000'" }, NULL },
+    { { TRAIN, "sum.ini", "--device", "cuda" }, 1, { "cuda" }, NULL },
+    { { TRAIN, "sum.ini", "--plugin", "./train.tsv" }, 1, { "./train.tsv" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "train.tsv" }, 1, { "train.tsv" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "/dev/null" }, 1, { "/dev/null" }, NULL },
+    { { TRAIN, "--resume", "nowhere" }, 1, { "nowhere" }, NULL },
+    { { TRAIN, "--resume", "folder.dot" }, 1, { "folder.dot" }, NULL },
+};
+
+static const row data_rows[] = {
+    { { TRAIN, "text.ini", SET, "data.train=missing.tsv" }, 1, { "missing.tsv", "No such file" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=" }, 2, { "data", "train" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=ragged.tsv" }, 2, { "ragged.tsv:3", "tab" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.dev=unseen.tsv" }, 2, { "unseen.tsv:2", "'meh'" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=utf8.tsv" }, 2, { "utf8.tsv:2", "UTF-8" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=blank.tsv" }, 2, { "blank.tsv:2" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=empty.tsv" }, 2, { "empty.tsv" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=oneclass.tsv" }, 2, { "oneclass.tsv", "label" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.classes=3" }, 2, { "train.tsv", "3" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.vectors=missing.vec" }, 1, { "missing.vec", "No such file" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.vectors=dev.tsv" }, 2, { "dev.tsv:1" }, NULL },
+    { { TRAIN, "text.ini", SET, "model.position=learned", SET, "model.position_max=2" }, 2, { "position_max", "2", "4" }, NULL },
+};
+
+/* In a folder with the finished run of text.ini in run/. */
+static const row model_rows[] = {
+    { { "eval", "--model", "nowhere" }, 1, { "nowhere" }, NULL },
+    { { "eval", "--model", "folder.dot" }, 1, { "folder.dot" }, NULL },
+    { { "eval", "--model", "run", SET, "data.test=unseen.tsv" }, 2, { "unseen.tsv:2", "'meh'" }, NULL },
+    { { "eval", "--model", "run", SET, "data.test=missing.tsv" }, 1, { "missing.tsv" }, NULL },
+    { { "eval", "--model", "run", SET, "model.hidden=16" }, 2, { "model.hidden" }, NULL },
+    { { "eval", "--model", "run", "--device", "cuda" }, 1, { "cuda" }, NULL },
+    { { "predict", "--model", "run", "--input", "missing.txt" }, 1, { "missing.txt" }, NULL },
+    { { "predict", "--model", "run", "--output", "p.txt" }, 2, { ":2", "UTF-8" }, "good film\nb\xff\n" },
+    { { "predict", "--model", "run", "--output", "p.txt" }, 2, { ":2" }, "good film\n\nbad\n" },
+    { { "predict", "--model", "run", "--output", "/dev/full" }, 1, { "/dev/full", "No space" }, "good film\n" },
+    { { "predict", "--model", "run", "--output", "nowhere/p.txt" }, 1, { "nowhere/p.txt" }, "good film\n" },
+    { { TRAIN, "--resume", "run", SET, "model.hidden=16" }, 2, { "hidden" }, NULL },
+    { { TRAIN, "--resume", "run", SET, "train.seed=5" }, 2, { "seed" }, NULL },
+};
+
+static int lines_of(const char *text)
+{
+    int lines = 0;
+    for (; *text; text++) lines += *text == '\n';
+    return lines;
+}
+
+static void check(const row *bad)
+{
+    static gsa_ran ran;
+    char *before = gsa_cli_listing();
+    gsa_cli_run(bad->args, bad->input, &ran);
+    char *after = gsa_cli_listing();
+    ck_assert_msg(ran.signal == 0, "killed by signal %d: %s", ran.signal, ran.err);
+    ck_assert_msg(ran.code == bad->code, "exit code %d, expected %d: %s", ran.code, bad->code, ran.err);
+    ck_assert_msg(strncmp(ran.err, "gsa: ", 5) == 0 && lines_of(ran.err) == 1, "not one sentence: %s", ran.err);
+    for (int i = 0; i < 5 && bad->says[i]; i++)
+        ck_assert_msg(strstr(ran.err, bad->says[i]) != NULL, "no '%s' in: %s", bad->says[i], ran.err);
+    ck_assert_msg(ran.out[0] == 0, "something on stdout: %s", ran.out);
+    ck_assert_msg(strcmp(before, after) == 0, "files changed from\n%s\nto\n%s", before, after);
+    free(before);
+    free(after);
+}
+
+START_TEST(usage)
+{
+    check(&usage_rows[_i]);
+}
+END_TEST
+
+START_TEST(graph)
+{
+    check(&graph_rows[_i]);
+}
+END_TEST
+
+START_TEST(recipe)
+{
+    check(&recipe_rows[_i]);
+}
+END_TEST
+
+START_TEST(data)
+{
+    check(&data_rows[_i]);
+}
+END_TEST
+
+START_TEST(model)
+{
+    static const char *const train[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "run" };
+    static gsa_ran ran;
+    gsa_cli_run(train, NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    check(&model_rows[_i]);
+}
+END_TEST
+
+/* The weights of a model of another width, with a manifest that is right for them. */
+START_TEST(another_model)
+{
+    static const char *const train[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "run" };
+    static const char *const wide[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "wide", SET, "model.hidden=16" };
+    static const row mixed = { { "eval", "--model", "run" }, 2, { "another model" }, NULL };
+    static gsa_ran ran;
+    gsa_cli_run(train, NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    gsa_cli_run(wide, NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    ck_assert_int_eq(system("cd run/$(cat run/latest) && cp ../../wide/$(cat ../../wide/latest)/model.safetensors . && "
+                            "cut -c67- manifest.sha256 | xargs sha256sum > m && mv m manifest.sha256 && cd .. && "
+                            "find . -maxdepth 1 -name 'step-*' ! -name \"$(cat latest)\" -exec rm -r {} +"),
+                     0);
+    check(&mixed);
+}
+END_TEST
+
+/* A device is written to, never replaced; and a full one is noticed on stdout too. */
+START_TEST(devices)
+{
+    static const char *const null[GSA_CLI_ARGS] = { "graph", "--topology", "star", "--length", "4", "--out", "/dev/null", "--format", "mtx" };
+    static gsa_ran ran;
+    struct stat device;
+    gsa_cli_run(null, NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    ck_assert_int_eq(stat("/dev/null", &device), 0);
+    ck_assert(S_ISCHR(device.st_mode));
+    ck_assert_int_eq(WEXITSTATUS(system(GSA_COMMAND " topologies >/dev/full 2>err")), 1);
+    char *text = gsa_cli_read("err");
+    ck_assert_msg(text && strstr(text, "No space") && lines_of(text) == 1, "%s", text ? text : "");
+    free(text);
+}
+END_TEST
+
+#define ROWS(f, rows) { &f##_ttest, GSA_COUNT(rows) }
+static const gsa_test usage_tests[] = { ROWS(usage, usage_rows) };
+static const gsa_test graph_tests[] = { ROWS(graph, graph_rows), GSA_TEST(devices) };
+static const gsa_test recipe_tests[] = { ROWS(recipe, recipe_rows) };
+static const gsa_test data_tests[] = { ROWS(data, data_rows) };
+static const gsa_test model_tests[] = { ROWS(model, model_rows), GSA_TEST(another_model) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("usage", usage_tests, 60), GSA_CASE("graph", graph_tests, 60),
+                                      GSA_CASE("recipe", recipe_tests, 60), GSA_CASE("data", data_tests, 60),
+                                      GSA_CASE("model", model_tests, 120) };
+    return gsa_run_suite("bad_input", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the lists are used by those that source this
+# lib.sh - what the scripts share: where the project stands, what it needs, how it is built. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
+packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
+packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils)
+packages_extra=(clang-format-14 shellcheck)
+
+fail()
+{
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+cores()
+{
+    nproc 2>/dev/null || echo 1
+}
+
+# Those of the given packages that are not installed.
+missing_packages()
+{
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    done
+}
+
+# As root, or through sudo.
+as_root()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        return 127
+    fi
+}
+
+# Where there is no apt-get: the names, and what is missing, as far as it can be told.
+check_without_apt()
+{
+    local tool missing=()
+    for tool in cc make cmake pkg-config; do
+        command -v "$tool" >/dev/null || missing+=("$tool")
+    done
+    for tool in jansson libutf8proc; do
+        pkg-config --exists "$tool" 2>/dev/null || missing+=("$tool")
+    done
+    echo "This is not Debian or Ubuntu; the packages there are: $*"
+    [ ${#missing[@]} -eq 0 ] || fail "please install what is missing: ${missing[*]}"
+}
+
+# need_packages NAME...: installs those that are missing.
+need_packages()
+{
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        check_without_apt "$@"
+        return
+    fi
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    as_root apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+        { as_root apt-get update -q >/dev/null 2>&1 && as_root apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null; } ||
+        fail "these packages are missing and could not be installed: ${missing[*]}"
+}
+
+# The same for packages that are only nice to have.
+try_packages()
+{
+    command -v apt-get >/dev/null || return 0
+    (need_packages "$@") >/dev/null 2>&1 || echo "not available here, going on without: $*"
+}
+
+# build PRESET FOLDER OPTION...: configures and builds; the log is shown where it fails.
+build()
+{
+    local preset=$1 folder=$2 log
+    shift 2
+    log=$(mktemp)
+    if ! (cd "$root" && cmake --preset "$preset" "$@" && cmake --build "$folder" -j "$(cores)") >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        rm -f "$log"
+        fail "the build failed (preset $preset)"
+    fi
+    sed -n '/^-- gsa /,/^-- Configuring done/p' "$log" | sed -n 's/^-- \(gsa .*\|  .*\)$/\1/p'
+    rm -f "$log"
+}

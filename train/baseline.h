@@ -1,0 +1,20 @@
+/* baseline.h - what needs no encoder: the majority class, and multinomial naive Bayes with add-one smoothing (Wang and Manning 2012,
+ * section 2.1) over unigrams, or unigrams and bigrams. Features unseen in training are left out. */
+#ifndef GSA_BASELINE_H
+#define GSA_BASELINE_H
+#include "graph/system.h"
+#include "graph/topology.h"
+
+typedef struct gsa_labelled {  /* a view of examples */
+    int64_t examples;
+    const int64_t *offset;     /* [examples+1] */
+    const gsa_slice *token;
+    const int32_t *label;      /* [examples] 0 .. classes-1 */
+} gsa_labelled;
+
+double gsa_majority_accuracy(const gsa_labelled *train, const gsa_labelled *dev, int32_t classes);
+/* O(tokens x classes) time, O(features x classes) memory. */
+gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train, const gsa_labelled *dev, int32_t classes,
+                              int bigrams, double *accuracy, gsa_error *error);
+
+#endif

@@ -1,0 +1,135 @@
+#include "train/session.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double gsa_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    if (o->backend) {
+        s->backend = o->backend;
+        return GSA_OK;
+    }
+    const char *device = o->device ? o->device : "auto";
+    if (strcmp(device, "cuda") == 0)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
+    if (strcmp(device, "cpu") != 0 && strcmp(device, "auto") != 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, cuda or auto", device);
+    if (o->threads < 0 || o->threads > 1024)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 1024", o->threads);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 1024 ? 1024 : (int)cores;
+    s->owns_backend = 1;
+    return gsa_backend_ref(s->system, GSA_F32, threads, &s->backend, error);
+}
+
+static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    gsa_status status = gsa_registry_create(s->system, &s->registry, error);
+    for (int i = 0; i < o->n_plugins && status == GSA_OK; i++) status = gsa_registry_load(s->registry, o->plugins[i], error);
+    return status;
+}
+
+static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.ini", o->checkpoint ? o->checkpoint : "");
+    return gsa_recipe_read(s->system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides, &s->recipe, error);
+}
+
+static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    const gsa_task_options options = { .system = s->system, .recipe = &s->recipe, .checkpoint = o->checkpoint,
+                                       .splits = o->splits, .say = o->say, .context = o->context };
+    s->task = gsa_task_find(s->recipe.values.task_name);
+    return s->task->create(&options, &s->self, error);
+}
+
+gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
+                              gsa_error *error)
+{
+    gsa_session *s = session;
+    *s = (gsa_session){ .system = system, .stop = options->stop };
+    s->batch.system = system;
+    gsa_status status = read_recipe(s, options, error);
+    if (status == GSA_OK) status = load_plugins(s, options, error);
+    if (status == GSA_OK) { /* a wrong encoder is found before the data is read */
+        gsa_stack_spec spec;
+        status = gsa_recipe_spec(&s->recipe, s->registry, &spec, error);
+        gsa_spec_release(&spec);
+    }
+    if (status == GSA_OK) status = create_backend(s, options, error);
+    if (status == GSA_OK) status = create_task(s, options, error);
+    if (status == GSA_OK)
+        status = gsa_model_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
+    if (status == GSA_OK && *gsa_stack_report(s->model.stack))
+        options->say(options->context, gsa_stack_report(s->model.stack));
+    if (status != GSA_OK) gsa_session_release(s);
+    return status;
+}
+
+void gsa_session_release(gsa_session *session)
+{
+    gsa_session *s = session;
+    gsa_model_release(&s->model);
+    if (s->self) s->task->destroy(s->self);
+    if (s->owns_backend && s->backend) gsa_backend_release(s->backend);
+    if (s->registry) gsa_registry_release(s->registry);
+    gsa_minibatch_release(&s->batch);
+    gsa_release(s->system, s->out);
+    gsa_recipe_release(&s->recipe);
+    *s = (gsa_session){ 0 };
+}
+
+gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
+{
+    const int64_t values = count * (int64_t)s->task->outputs(s->self);
+    if (values > s->out_room || !s->out) {
+        gsa_release(s->system, s->out);
+        s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
+        s->out_room = s->out ? values : 0;
+        if (!s->out) return gsa_out_of_memory(error, "the outputs", values * 8);
+    }
+    gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
+    if (status != GSA_OK) return status;
+    gsa_tape_reset(s->model.tape, 0, 0, 0);
+    gsa_tensor *out = gsa_model_forward(&s->model, &s->batch);
+    status = gsa_tape_status(s->model.tape, error);
+    return status == GSA_OK ? gsa_tensor_read(s->backend, out, 0, s->out, error) : status;
+}
+
+gsa_batches_options gsa_session_batches(const gsa_session *s)
+{
+    const gsa_recipe_values *v = &s->recipe.values;
+    return (gsa_batches_options){ .batch = v->train_batch, .batch_tokens = v->train_batch_tokens,
+                                  .accumulate = v->train_accumulate, .bucket = v->train_bucket, .seed = (uint32_t)v->train_seed };
+}
+
+gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_error *error)
+{
+    gsa_batches batches;
+    gsa_batches_options options = gsa_session_batches(s);
+    const int64_t examples = s->task->examples(s->self, split);
+    *score = (gsa_score){ 0 };
+    if (examples == 0) return GSA_OK;
+    options.accumulate = 1;
+    gsa_status status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples, &batches, error);
+    if (status != GSA_OK) return status;
+    gsa_batches_plain(&batches);
+    for (int64_t b = 0; b < batches.count && status == GSA_OK; b++) {
+        int64_t count;
+        const int64_t *example = gsa_batches_at(&batches, b, &count);
+        if (s->stop && *s->stop) status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during an evaluation");
+        else status = gsa_session_outputs(s, split, example, (int32_t)count, error);
+        if (status == GSA_OK) s->task->score(s->self, s->out, &s->batch, score);
+    }
+    gsa_batches_release(&batches);
+    return status;
+}

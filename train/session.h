@@ -1,0 +1,48 @@
+/* session.h - what training, evaluation and prediction have in common: a recipe, its task with data, a backend, a model. */
+#ifndef GSA_SESSION_H
+#define GSA_SESSION_H
+#include <signal.h>
+#include "train/batches.h"
+#include "train/model.h"
+
+typedef struct gsa_session_options {
+    const char *recipe;     /* or NULL: the config.ini of `checkpoint` */
+    const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL */
+    const char *const *overrides, *const *plugins;
+    int n_overrides, n_plugins;
+    const char *device;
+    int threads;
+    uint32_t splits;
+    gsa_backend *backend;   /* NULL: one is made */
+    void (*say)(void *context, const char *sentence);
+    void *context;
+    const volatile sig_atomic_t *stop;
+} gsa_session_options;
+
+typedef struct gsa_session {
+    const gsa_system *system;
+    gsa_recipe recipe;
+    gsa_registry *registry;
+    const gsa_task *task;
+    void *self;
+    gsa_backend *backend;
+    int owns_backend, zero;
+    gsa_model model;
+    gsa_minibatch batch;
+    double *out;          /* a batch's outputs on the host */
+    int64_t out_room;
+    const volatile sig_atomic_t *stop;
+} gsa_session;
+
+gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
+                              gsa_error *error);
+void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
+
+/* Outputs of some examples into session->out, without dropout. */
+gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
+/* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. */
+gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, gsa_error *error);
+gsa_batches_options gsa_session_batches(const gsa_session *session);
+double gsa_seconds(void); /* of a clock that only goes forward */
+
+#endif

@@ -1,0 +1,206 @@
+/* masked_summation.c - the task that checks whether an encoder finds and adds marked rows (Guo et al. 2019, section 4.1). */
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "train/lines.h"
+#include "train/summation.h"
+#include "train/task.h"
+
+typedef struct summation_task {
+    const gsa_system *system;
+    gsa_summation data;
+    int64_t examples[GSA_SPLITS];
+    int32_t *length;      /* [largest split] */
+    /* prediction: examples of split TEST come from lines */
+    float *given;         /* [rows, d] */
+    int64_t given_rows;
+    int64_t *first;       /* [examples + 1] row */
+} summation_task;
+
+static int64_t most_examples(const summation_task *t)
+{
+    int64_t most = 1;
+    for (int s = 0; s < GSA_SPLITS; s++) most = t->examples[s] > most ? t->examples[s] : most;
+    return most;
+}
+
+static void destroy(void *self)
+{
+    summation_task *t = self;
+    gsa_release(t->system, t->length);
+    gsa_release(t->system, t->given);
+    gsa_release(t->system, t->first);
+    gsa_release(t->system, t);
+}
+
+static gsa_status create(const gsa_task_options *options, void **self, gsa_error *error)
+{
+    const gsa_recipe_values *v = &options->recipe->values;
+    const int64_t sizes[GSA_SPLITS] = { v->task_train, v->task_dev, v->task_test };
+    summation_task *t = gsa_alloc_zero(options->system, 1, sizeof *t);
+    if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
+    t->system = options->system;
+    t->data = (gsa_summation){ (int32_t)v->task_n, (int32_t)v->task_k, (int32_t)v->task_d, (uint32_t)v->train_seed };
+    for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = options->splits >> s & 1 ? sizes[s] : 0;
+    const int64_t most = most_examples(t);
+    t->length = gsa_alloc(t->system, (size_t)most, sizeof *t->length);
+    if (!t->length) {
+        destroy(t);
+        return gsa_out_of_memory(error, "the task", most * 4);
+    }
+    for (int64_t i = 0; i < most; i++) t->length[i] = t->data.n;
+    *self = t;
+    return GSA_OK;
+}
+
+static int64_t examples(const void *self, int split)
+{
+    return ((const summation_task *)self)->examples[split];
+}
+
+static const int32_t *lengths(const void *self, int split)
+{
+    (void)split;
+    return ((const summation_task *)self)->length;
+}
+
+static int32_t outputs(const void *self)
+{
+    return ((const summation_task *)self)->data.d - 1;
+}
+
+static int64_t targets(const void *self)
+{
+    return outputs(self);
+}
+
+static void input(const void *self, gsa_input_options *options)
+{
+    options->width = ((const summation_task *)self)->data.d;
+}
+
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+{
+    const summation_task *t = self;
+    int64_t rows = 0;
+    for (int32_t i = 0; i < count; i++) rows += t->length[example[i]];
+    const gsa_status status = gsa_minibatch_size(batch, count, rows, t->data.d, outputs(self), error);
+    if (status != GSA_OK) return status;
+    float *x = batch->feature, *target = batch->target;
+    for (int32_t i = 0; i < count; i++, target += t->data.d - 1) {
+        const int64_t values = (int64_t)t->length[example[i]] * t->data.d;
+        batch->length[i] = t->length[example[i]];
+        if (t->given) memcpy(x, t->given + t->first[example[i]] * t->data.d, (size_t)values * sizeof *x);
+        else gsa_summation_example(&t->data, (uint32_t)split, (uint64_t)example[i], x, target);
+        x += values;
+    }
+    return GSA_OK;
+}
+
+static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+{
+    gsa_tensor *target = gsa_tape_constant(tape, batch->target, GSA_F32, batch->count, outputs(self));
+    return gsa_op_square_error(tape, out, target, scale);
+}
+
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+{
+    const int64_t values = (int64_t)batch->count * outputs(self);
+    for (int64_t i = 0; i < values; i++) score->loss += (out[i] - (double)batch->target[i]) * (out[i] - (double)batch->target[i]);
+    score->targets += values, score->examples += batch->count;
+}
+
+static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    (void)self, (void)checkpoint, (void)error; /* the settings say it all */
+    return GSA_OK;
+}
+
+static int facts(const void *self, gsa_fact *facts, int room)
+{
+    const summation_task *t = self;
+    if (room < 1) return 0;
+    facts[0] = (gsa_fact){ "constant_mse", t->data.k / 12.0 }; /* of the best constant, k/2: k Var(U) */
+    return 1;
+}
+
+/* ---- prediction: a line is n x d numbers, row by row --------------------------------------------------------------------- */
+
+static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line, int64_t bytes, gsa_error *error)
+{
+    char *const end = line + bytes, *at = line;
+    int64_t count = 0, room = (bytes / 2 + 1) + t->given_rows * t->data.d;
+    float *larger = gsa_resize(t->system, t->given, (size_t)room, sizeof *larger);
+    if (!larger) return gsa_out_of_memory(error, lines->path, room * (int64_t)sizeof *larger);
+    t->given = larger;
+    *end = 0;
+    for (char *stop;; at = stop, count++) {
+        at += strspn(at, " \t,");
+        if (!*at) break;
+        const float x = strtof(at, &stop);
+        if (stop == at || !strchr(" \t,", *stop) || !isfinite(x))
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %lld", lines->path,
+                            (long long)lines->number, (long long)count + 1);
+        t->given[t->given_rows * t->data.d + count] = x;
+    }
+    if (count == 0 || count % t->data.d != 0 || count / t->data.d > INT32_MAX)
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line holds %lld numbers, expected a multiple of d = %d",
+                        lines->path, (long long)lines->number, (long long)count, t->data.d);
+    t->given_rows += count / t->data.d;
+    return GSA_OK;
+}
+
+static gsa_status keep_line(summation_task *t, int64_t before, gsa_error *error)
+{
+    const int64_t n = t->examples[GSA_SPLIT_TEST];
+    int32_t *length = gsa_resize(t->system, t->length, (size_t)n + 1, sizeof *length);
+    if (length) t->length = length;
+    int64_t *first = length ? gsa_resize(t->system, t->first, (size_t)n + 2, sizeof *first) : NULL;
+    if (!first) return gsa_out_of_memory(error, "the input", n * 12);
+    t->first = first;
+    t->length[n] = (int32_t)(t->given_rows - before), t->first[n] = before, t->first[n + 1] = t->given_rows;
+    t->examples[GSA_SPLIT_TEST] = n + 1;
+    return GSA_OK;
+}
+
+static gsa_status parse_lines(summation_task *t, const char *path, char *bytes, int64_t count, gsa_error *error)
+{
+    gsa_lines lines = gsa_lines_start(path, bytes, count);
+    gsa_status status = GSA_OK;
+    char *line;
+    while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
+        const int64_t before = t->given_rows;
+        status = gsa_lines_check(&lines, line, count, error);
+        if (status == GSA_OK) status = add_line(t, &lines, line, count, error);
+        if (status == GSA_OK) status = keep_line(t, before, error);
+    }
+    return status;
+}
+
+static gsa_status read_lines(void *self, const char *path, gsa_error *error)
+{
+    summation_task *t = self;
+    char *bytes;
+    int64_t count;
+    gsa_status status = gsa_read_file(t->system, path, INT64_C(1) << 36, &bytes, &count, error);
+    if (status != GSA_OK) return status;
+    for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = 0;
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = plain ? uselocale(plain) : (locale_t)0;
+    status = parse_lines(t, strcmp(path, "-") == 0 ? "standard input" : path, bytes, count, error);
+    if (plain) uselocale(before), freelocale(plain);
+    gsa_release(t->system, bytes);
+    return status;
+}
+
+static void print(const void *self, const double *out, gsa_output *output)
+{
+    for (int32_t i = 0; i < outputs(self); i++) gsa_output_format(output, "%s%.9g", i ? "\t" : "", out[i]);
+    gsa_output_text(output, "\n");
+}
+
+const gsa_task gsa_task_masked_summation = {
+    .metric = "mse", .rising = 0, .create = create, .destroy = destroy, .examples = examples, .lengths = lengths,
+    .outputs = outputs, .targets = targets, .input = input, .fill = fill, .loss = loss, .score = score, .save = save,
+    .facts = facts, .read_lines = read_lines, .print = print,
+};

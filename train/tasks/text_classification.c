@@ -1,0 +1,391 @@
+/* text_classification.c - one label a text. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "gsa/vocabulary.h"
+#include "train/baseline.h"
+#include "train/batches.h"
+#include "train/labels.h"
+#include "train/task.h"
+#include "train/vectors.h"
+
+enum { PATH = 4096, FACTS = 3 };
+
+typedef struct text_task {
+    const gsa_system *system;
+    gsa_text_options options;
+    gsa_text text[GSA_SPLITS];
+    int32_t *length[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS];
+    gsa_labels labels;
+    gsa_vocabulary *vocabulary;
+    gsa_vectors vectors;      /* until prepare */
+    int32_t width, frozen, normalize, facts;
+    double embedding_std;
+    gsa_fact fact[FACTS];
+} text_task;
+
+static void destroy(void *self)
+{
+    text_task *t = self;
+    for (int s = 0; s < GSA_SPLITS; s++) {
+        gsa_release(t->system, t->length[s]);
+        gsa_release(t->system, t->label[s]);
+        gsa_release(t->system, t->id[s]);
+        gsa_text_release(&t->text[s]);
+    }
+    gsa_labels_release(&t->labels);
+    gsa_vocabulary_release(t->vocabulary);
+    gsa_vectors_release(&t->vectors);
+    gsa_release(t->system, t);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------- */
+
+static int same_example(const gsa_text *text, int64_t a, int64_t b)
+{
+    const int64_t count = text->offset[a + 1] - text->offset[a];
+    if (count != text->offset[b + 1] - text->offset[b] || gsa_slice_compare(text->label[a], text->label[b]) != 0) return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (gsa_slice_compare(text->token[text->offset[a] + i], text->token[text->offset[b] + i]) != 0) return 0;
+    return 1;
+}
+
+static uint64_t hash_of(const gsa_text *text, int64_t e)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (int64_t i = text->offset[e] - 1; i < text->offset[e + 1]; i++) {
+        const gsa_slice word = i < text->offset[e] ? text->label[e] : text->token[i];
+        for (int64_t b = 0; b < word.bytes; b++) h = (h ^ (unsigned char)word.at[b]) * UINT64_C(0x100000001b3);
+        h = (h ^ 0x1f) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+/* Closes the gaps that examples with drop[e] leave. */
+static void compact(gsa_text *text, const uint8_t *drop)
+{
+    int64_t kept = 0, tokens = 0, first = 0;
+    for (int64_t e = 0; e < text->examples; e++) {
+        const int64_t last = text->offset[e + 1], count = last - first;
+        if (!drop[e]) {
+            memmove(text->token + tokens, text->token + first, (size_t)count * sizeof *text->token);
+            text->label[kept] = text->label[e], text->line[kept] = text->line[e];
+            tokens += count;
+            text->offset[++kept] = tokens;
+        }
+        first = last;
+    }
+    text->examples = kept, text->tokens = tokens;
+}
+
+static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
+{
+    gsa_keyed *keyed = gsa_alloc(text->system, (size_t)text->examples, sizeof *keyed);
+    uint8_t *drop = gsa_alloc_zero(text->system, (size_t)text->examples, 1);
+    const int whole = keyed && drop;
+    for (int64_t e = 0; whole && e < text->examples; e++) keyed[e] = (gsa_keyed){ hash_of(text, e), e };
+    if (whole) gsa_sort_keyed(keyed, text->examples);
+    for (int64_t i = 1; whole && i < text->examples; i++) /* equal hashes stand in order of lines */
+        drop[keyed[i].value] = keyed[i].key == keyed[i - 1].key && same_example(text, keyed[i].value, keyed[i - 1].value);
+    if (whole) compact(text, drop);
+    const gsa_status status = whole ? GSA_OK : gsa_out_of_memory(error, text->path, text->examples * 17);
+    gsa_release(text->system, keyed);
+    gsa_release(text->system, drop);
+    return status;
+}
+
+static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
+{
+    static const char *const names[] = { "train", "dev", "test" };
+    char sentence[PATH + 256];
+    const gsa_recipe_values *v = &o->recipe->values;
+    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    gsa_text *text = &t->text[split];
+    gsa_text_options options = t->options;
+    if (!(o->splits >> split & 1)) return GSA_OK;
+    if (!*paths[split]) {
+        if (split != GSA_SPLIT_TRAIN) return GSA_OK;
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+    }
+    options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
+    gsa_status status = gsa_text_read(t->system, paths[split], &options, text, error);
+    if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
+    if (status != GSA_OK) return status;
+    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d", names[split],
+             paths[split], gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
+             text->longest);
+    o->say(o->context, sentence);
+    if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
+        return gsa_fail(error, GSA_ERR_LIMIT, "%s: the longest example has %d tokens, model.position_max is %lld: set "
+                        "data.max_length or a larger model.position_max",
+                        paths[split], text->longest, (long long)v->model_position_max);
+    return GSA_OK;
+}
+
+/* ---- labels, words, vectors ---------------------------------------------------------------------------------------------- */
+
+static gsa_status add_words(text_task *t, const gsa_recipe_values *v, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    const int splits = v->data_vocabulary == GSA_WORDS_DATA ? GSA_SPLITS : 1;
+    for (int s = 0; s < splits; s++)
+        for (int64_t i = 0; i < t->text[s].tokens && status == GSA_OK; i++)
+            status = gsa_vocabulary_add(t->vocabulary, t->text[s].token[i], 1, error);
+    if (v->data_vocabulary == GSA_WORDS_VECTORS) /* each counts enough to be known */
+        for (int64_t i = 0; i < t->vectors.count && status == GSA_OK; i++)
+            status = gsa_vocabulary_add(t->vocabulary, t->vectors.word[i], v->data_min_count, error);
+    return status;
+}
+
+static gsa_status learn(text_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    gsa_recipe_values *v = &o->recipe->values;
+    gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN], v->data_classes, &t->labels, error);
+    if (status == GSA_OK && *v->data_vectors) {
+        status = gsa_vectors_read(t->system, v->data_vectors, &t->vectors, error);
+        if (status == GSA_OK && v->model_embedding != 0 && v->model_embedding != t->vectors.width)
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s: the vectors are %d wide, model.embedding is %lld", v->data_vectors,
+                              t->vectors.width, (long long)v->model_embedding);
+        v->model_embedding = t->vectors.width;
+    }
+    if (status == GSA_OK) status = gsa_vocabulary_create(t->system, &t->vocabulary, error);
+    if (status == GSA_OK) status = add_words(t, v, error);
+    return status == GSA_OK ? gsa_vocabulary_freeze(t->vocabulary, v->data_min_count, 0, error) : status;
+}
+
+static gsa_status restore(text_task *t, const char *folder, gsa_error *error)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/labels.txt", folder);
+    gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
+    snprintf(path, sizeof path, "%s/vocab.txt", folder);
+    return status == GSA_OK ? gsa_vocabulary_read(t->system, path, &t->vocabulary, error) : status;
+}
+
+static gsa_status number_tokens(text_task *t, int split, gsa_error *error)
+{
+    gsa_text *text = &t->text[split];
+    if (text->examples == 0) return GSA_OK;
+    t->length[split] = gsa_alloc(t->system, (size_t)text->examples, sizeof(int32_t));
+    t->label[split] = gsa_alloc(t->system, (size_t)text->examples, sizeof(int32_t));
+    t->id[split] = gsa_alloc(t->system, (size_t)text->tokens, sizeof(int32_t));
+    if (!t->length[split] || !t->label[split] || !t->id[split])
+        return gsa_out_of_memory(error, text->path, (2 * text->examples + text->tokens) * 4);
+    for (int64_t e = 0; e < text->examples; e++) t->length[split][e] = (int32_t)(text->offset[e + 1] - text->offset[e]);
+    for (int64_t i = 0; i < text->tokens; i++) t->id[split][i] = gsa_vocabulary_find(t->vocabulary, text->token[i]);
+    return GSA_OK;
+}
+
+static gsa_labelled view(const text_task *t, int split)
+{
+    return (gsa_labelled){ t->text[split].examples, t->text[split].offset, t->text[split].token, t->label[split] };
+}
+
+static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    char sentence[256];
+    double unigrams, bigrams;
+    const gsa_labelled train = view(t, GSA_SPLIT_TRAIN), dev = view(t, GSA_SPLIT_DEV);
+    if (train.examples == 0 || dev.examples == 0) return GSA_OK;
+    const double majority = gsa_majority_accuracy(&train, &dev, t->labels.count);
+    gsa_status status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 0, &unigrams, error);
+    if (status == GSA_OK) status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 1, &bigrams, error);
+    if (status != GSA_OK) return status;
+    t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
+    t->fact[1] = (gsa_fact){ "bayes_accuracy", unigrams };
+    t->fact[2] = (gsa_fact){ "bayes_bigram_accuracy", bigrams };
+    t->facts = FACTS;
+    snprintf(sentence, sizeof sentence,
+             "baselines on dev: majority class %.4f, naive Bayes on unigrams %.4f, on unigrams and bigrams %.4f", majority,
+             unigrams, bigrams);
+    o->say(o->context, sentence);
+    return GSA_OK;
+}
+
+static gsa_status fill_task(text_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = read_split(t, o, s, error);
+    if (status == GSA_OK) status = o->checkpoint ? restore(t, o->checkpoint, error) : learn(t, o, error);
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
+        status = number_tokens(t, s, error);
+        if (status == GSA_OK) status = gsa_labels_map(&t->labels, &t->text[s], t->label[s], error);
+    }
+    return status == GSA_OK ? measure_baselines(t, o, error) : status;
+}
+
+static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
+{
+    const gsa_recipe_values *v = &o->recipe->values;
+    text_task *t = gsa_alloc_zero(o->system, 1, sizeof *t);
+    if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
+    t->system = o->system;
+    t->options = (gsa_text_options){ .format = (int32_t)v->data_format, .header = (int32_t)v->data_header,
+                                     .subtrees = (int32_t)v->data_subtrees, .phrase_min = (int32_t)v->data_phrase_min,
+                                     .lower = (int32_t)v->data_lower, .tokens = (int32_t)v->data_tokens,
+                                     .max_length = (int32_t)v->data_max_length };
+    const gsa_status status = fill_task(t, o, error);
+    t->width = (int32_t)v->model_embedding, t->embedding_std = v->model_embedding_std;
+    t->frozen = (int32_t)v->data_vectors_frozen, t->normalize = (int32_t)v->data_vectors_normalize;
+    if (status != GSA_OK) destroy(t);
+    else *self = t;
+    return status;
+}
+
+/* ---- the model's side ---------------------------------------------------------------------------------------------------- */
+
+static int64_t examples(const void *self, int split)
+{
+    return ((const text_task *)self)->text[split].examples;
+}
+
+static const int32_t *lengths(const void *self, int split)
+{
+    return ((const text_task *)self)->length[split];
+}
+
+static int32_t outputs(const void *self)
+{
+    return ((const text_task *)self)->labels.count;
+}
+
+static int64_t targets(const void *self)
+{
+    (void)self;
+    return 1;
+}
+
+static void input(const void *self, gsa_input_options *options)
+{
+    const text_task *t = self;
+    options->vocabulary = gsa_vocabulary_size(t->vocabulary);
+    options->width = t->width, options->frozen = t->frozen, options->embedding_std = t->embedding_std;
+}
+
+static void normalize_rows(double *x, int64_t rows, int64_t cols)
+{
+    for (int64_t r = 0; r < rows; r++, x += cols) {
+        double squares = 0;
+        for (int64_t c = 0; c < cols; c++) squares += x[c] * x[c];
+        for (int64_t c = 0; c < cols && squares > 0; c++) x[c] /= sqrt(squares);
+    }
+}
+
+static gsa_status prepare(void *self, gsa_input *in, gsa_backend *backend, gsa_error *error)
+{
+    text_task *t = self;
+    gsa_parameter *p = gsa_input_embedding(in);
+    if (t->vectors.count == 0) return GSA_OK;
+    const int64_t rows = p->value.rows, cols = p->value.cols;
+    double *x = gsa_alloc(t->system, (size_t)(rows * cols), sizeof *x);
+    if (!x) return gsa_out_of_memory(error, "word vectors", rows * cols * 8);
+    gsa_status status = gsa_tensor_read(backend, &p->value, 0, x, error);
+    for (int64_t i = 0; i < t->vectors.count && status == GSA_OK; i++) {
+        const int32_t id = gsa_vocabulary_find(t->vocabulary, t->vectors.word[i]);
+        for (int64_t c = 0; c < cols && id >= GSA_WORD_FIRST; c++) x[id * cols + c] = t->vectors.value[i * cols + c];
+    }
+    if (status == GSA_OK && t->normalize) normalize_rows(x, rows, cols);
+    if (status == GSA_OK) status = gsa_tensor_write(backend, &p->value, x, error);
+    gsa_release(t->system, x);
+    gsa_vectors_release(&t->vectors);
+    return status;
+}
+
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+{
+    const text_task *t = self;
+    const gsa_text *text = &t->text[split];
+    int64_t tokens = 0;
+    for (int32_t i = 0; i < count; i++) tokens += t->length[split][example[i]];
+    const gsa_status status = gsa_minibatch_size(batch, count, tokens, 0, 0, error);
+    if (status != GSA_OK) return status;
+    tokens = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const int64_t e = example[i], first = text->offset[e], length = t->length[split][e];
+        memcpy(batch->id + tokens, t->id[split] + first, (size_t)length * sizeof *batch->id);
+        memcpy(batch->text + tokens, text->token + first, (size_t)length * sizeof *batch->text);
+        batch->length[i] = (int32_t)length, batch->label[i] = t->label[split][e];
+        tokens += length;
+    }
+    return GSA_OK;
+}
+
+static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+{
+    (void)self;
+    const int32_t *labels = gsa_tape_upload(tape, batch->label, batch->count * (int64_t)sizeof *batch->label);
+    return labels ? gsa_op_cross_entropy(tape, out, labels, scale) : NULL;
+}
+
+static int32_t largest(const double *x, int32_t count)
+{
+    int32_t best = 0;
+    for (int32_t c = 1; c < count; c++)
+        if (x[c] > x[best]) best = c;
+    return best;
+}
+
+/* log sum exp x - x[at] */
+static double surprise(const double *x, int32_t count, int32_t at)
+{
+    const double top = x[largest(x, count)];
+    double sum = 0;
+    for (int32_t c = 0; c < count; c++) sum += exp(x[c] - top);
+    return log(sum) + top - x[at];
+}
+
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+{
+    const int32_t classes = outputs(self);
+    for (int32_t i = 0; i < batch->count; i++, out += classes) {
+        score->loss += surprise(out, classes, batch->label[i]);
+        score->right += largest(out, classes) == batch->label[i];
+    }
+    score->targets += batch->count, score->examples += batch->count;
+}
+
+static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    const text_task *t = self;
+    gsa_output *output;
+    gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
+    if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, "vocab.txt", &output, error);
+    if (status != GSA_OK) return status;
+    status = gsa_vocabulary_write(t->vocabulary, output);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return gsa_fail(error, status, "vocab.txt cannot be written");
+}
+
+static int facts(const void *self, gsa_fact *facts, int room)
+{
+    const text_task *t = self;
+    const int count = t->facts < room ? t->facts : room;
+    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
+    return count;
+}
+
+static gsa_status read_lines(void *self, const char *path, gsa_error *error)
+{
+    text_task *t = self;
+    gsa_text_options options = t->options;
+    options.unlabelled = 1, options.format = GSA_TEXT_TSV;
+    gsa_status status = gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
+    if (status == GSA_OK) status = number_tokens(t, GSA_SPLIT_TEST, error);
+    for (int64_t e = 0; e < t->text[GSA_SPLIT_TEST].examples && status == GSA_OK; e++) t->label[GSA_SPLIT_TEST][e] = -1;
+    return status;
+}
+
+static void print(const void *self, const double *out, gsa_output *output)
+{
+    const text_task *t = self;
+    const int32_t best = largest(out, t->labels.count);
+    gsa_output_write(output, t->labels.name[best].at, t->labels.name[best].bytes);
+    gsa_output_format(output, "\t%.6f\n", exp(-surprise(out, t->labels.count, best)));
+}
+
+const gsa_task gsa_task_text_classification = {
+    .metric = "accuracy", .rising = 1, .create = create, .destroy = destroy, .examples = examples, .lengths = lengths,
+    .outputs = outputs, .targets = targets, .input = input, .prepare = prepare, .fill = fill, .loss = loss, .score = score,
+    .save = save, .facts = facts, .read_lines = read_lines, .print = print,
+};
