@@ -2,7 +2,7 @@
 # completion; and the Debian package of all that (cpack -G DEB).
 include(GNUInstallDirs)
 include(cmake/public_headers.cmake)
-if(NOT GSA_HAVE_TRAIN)
+if(NOT TARGET gsa_train)
   list(FILTER GSA_PUBLIC_HEADERS EXCLUDE REGEX "^train/")
 endif()
 
@@ -17,7 +17,7 @@ install(FILES graph/topology.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa COMPO
 set(gsa_installed gsa_core gsa_kernels gsa_topologies gsa_graph)
 set(gsa_pc_requires "")
 set(gsa_pc_libs "")
-if(GSA_HAVE_TRAIN)
+if(TARGET gsa_train)
   list(PREPEND gsa_installed gsa_train)
   list(APPEND gsa_pc_requires "jansson >= 2.10" libutf8proc)
 endif()
@@ -53,8 +53,8 @@ install(FILES ${PROJECT_BINARY_DIR}/gsaConfig.cmake ${PROJECT_BINARY_DIR}/gsaCon
 if(TARGET gsa_command)
   install(TARGETS gsa_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/gsa.1 ${PROJECT_BINARY_DIR}/gsa.bash
-    COMMAND gsa_command help --man >${PROJECT_BINARY_DIR}/gsa.1
-    COMMAND gsa_command help --completion >${PROJECT_BINARY_DIR}/gsa.bash
+    COMMAND gsa_command help --man > ${PROJECT_BINARY_DIR}/gsa.1
+    COMMAND gsa_command help --completion > ${PROJECT_BINARY_DIR}/gsa.bash
     DEPENDS gsa_command VERBATIM)
   add_custom_target(gsa_texts ALL DEPENDS ${PROJECT_BINARY_DIR}/gsa.1 ${PROJECT_BINARY_DIR}/gsa.bash)
   install(FILES ${PROJECT_BINARY_DIR}/gsa.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

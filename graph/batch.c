@@ -147,7 +147,8 @@ static void fill_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
         const int64_t nodes = gsa_instance_nodes(instances[e], k);
         int kind;
         int64_t index;
-        if (summary) summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k ? (int32_t)(row + index) : -1;
+        if (summary)
+            summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k ? (int32_t)(row + index) : -1;
         for (int64_t i = 0; i < nodes; i++, row++) example[row] = e, local[row] = (int32_t)i;
         offset[e + 1] = row;
     }
@@ -231,12 +232,13 @@ static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *i
                             batch->schema->id);
         const int32_t heads = gsa_instance_heads(instances[e]), first = gsa_instance_heads(instances[0]);
         if (heads != first)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "batch: example %" PRId32 " has %" PRId32 " heads, the first has %" PRId32,
-                            e, heads, first);
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "batch: example %" PRId32 " has %" PRId32 " heads, the first has %" PRId32, e, heads, first);
         for (int k = 0; k < batch->schema->kinds; k++) nodes += gsa_instance_nodes(instances[e], k) * heads;
         if (nodes > INT32_MAX)
             return gsa_fail(error, GSA_ERR_LIMIT,
-                            "batch: examples 0 to %" PRId32 " have %" PRId64 " nodes x heads, the limit is 2147483647", e, nodes);
+                            "batch: examples 0 to %" PRId32 " have %" PRId64 " nodes x heads, the limit is 2147483647", e,
+                            nodes);
     }
     return GSA_OK;
 }
@@ -333,7 +335,8 @@ void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_ed
                           .block_offset = view(batch, base, x->block_offset),
                           .blocks = view(batch, base, x->blocks) };
     for (int k = 0; k < batch->schema->kinds; k++)
-        if (batch->schema->phase[phase].sources >> k & 1) edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);
+        if (batch->schema->phase[phase].sources >> k & 1)
+            edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);
 }
 
 const uint8_t *gsa_batch_empty(const gsa_batch *batch, int phase, const void *base)

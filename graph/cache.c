@@ -127,8 +127,9 @@ gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_t
                          const gsa_example *example, const gsa_limits *limits, gsa_instance **instance, gsa_error *error)
 {
     *instance = NULL;
-    const entry key = { .schema = schema, .length = example->length, .memory_length = example->memory_length,
-                        .heads = example->heads };
+    const entry key = {
+        .schema = schema, .length = example->length, .memory_length = example->memory_length, .heads = example->heads
+    };
     const int by_length = (schema->flags & GSA_BY_LENGTH) != 0;
     pthread_mutex_lock(&cache->lock);
     entry *hit = by_length ? find(cache, &key) : NULL;
@@ -136,8 +137,7 @@ gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_t
     *(hit ? &cache->counts.hits : &cache->counts.misses) += 1;
     pthread_mutex_unlock(&cache->lock);
     if (hit) return GSA_OK;
-    if (!by_length)
-        return gsa_instance_create(cache->system, schema, topology, self, example, limits, 0, instance, error);
+    if (!by_length) return gsa_instance_create(cache->system, schema, topology, self, example, limits, 0, instance, error);
     return build(cache, &key, topology, self, example, limits, instance, error);
 }
 

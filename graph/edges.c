@@ -4,11 +4,12 @@
 static gsa_status check_sizes(const gsa_edges *e, const char *what, gsa_error *error)
 {
     if (e->rows < 0 || e->rows > INT32_MAX || e->run_total < 0 || e->edge_total < 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: %" PRId64 " rows, %" PRId64 " runs, %" PRId64 " edges: out of range", what,
-                        e->rows, e->run_total, e->edge_total);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: %" PRId64 " rows, %" PRId64 " runs, %" PRId64 " edges: out of range",
+                        what, e->rows, e->run_total, e->edge_total);
     if (e->kinds < 1 || e->kinds > GSA_MAX_KINDS || e->labels < 1)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: %" PRId32 " kinds and %" PRId32 " labels, expected 1 to %d and at least 1",
-                        what, e->kinds, e->labels, GSA_MAX_KINDS);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: %" PRId32 " kinds and %" PRId32 " labels, expected 1 to %d and at least 1", what, e->kinds,
+                        e->labels, GSA_MAX_KINDS);
     if (!e->run_offset || !e->edge_offset || (e->run_total > 0 && !e->runs))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: an array is missing", what);
     int64_t sources = 0;
@@ -68,13 +69,15 @@ static gsa_status check_runs(const gsa_edges *e, const char *what, gsa_error *er
         for (int64_t i = e->run_offset[r]; i < e->run_offset[r + 1]; i++) {
             const char *why = wrong_run(e, &e->runs[i], &bad);
             if (why)
-                return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 ", run %" PRId64 ": %s %" PRId64 " is out of range",
-                                what, r, i - e->run_offset[r], why, bad);
+                return gsa_fail(error, GSA_ERR_FORMAT,
+                                "%s: row %" PRId64 ", run %" PRId64 ": %s %" PRId64 " is out of range", what, r,
+                                i - e->run_offset[r], why, bad);
             edges += e->runs[i].count;
         }
         if (edges != e->edge_offset[r + 1] - e->edge_offset[r])
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " has %" PRId64 " edges in its runs, %" PRId64 " by offset",
-                            what, r, edges, e->edge_offset[r + 1] - e->edge_offset[r]);
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: row %" PRId64 " has %" PRId64 " edges in its runs, %" PRId64 " by offset", what, r, edges,
+                            e->edge_offset[r + 1] - e->edge_offset[r]);
     }
     return GSA_OK;
 }
@@ -83,8 +86,8 @@ static gsa_status check_identity(const gsa_edges *e, const char *what, gsa_error
 {
     for (int64_t r = 0; r < e->rows; r++) {
         if (e->row_example && (e->row_example[r] < 0 || e->row_example[r] >= e->examples))
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " is of example %" PRId32 ", expected 0 to %" PRId32, what,
-                            r, e->row_example[r], e->examples - 1);
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " is of example %" PRId32 ", expected 0 to %" PRId32,
+                            what, r, e->row_example[r], e->examples - 1);
         if (e->row_local && e->row_local[r] < 0)
             return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " is row %" PRId32 " of its instance", what, r,
                             e->row_local[r]);
@@ -106,17 +109,20 @@ static gsa_status check_blocks(const gsa_edges *e, const char *what, gsa_error *
         for (int64_t i = e->block_offset[x]; i < e->block_offset[x + 1]; i++) {
             const gsa_rows *block = &e->blocks[i];
             if (block->first < end || block->count < 0 || block->count > e->rows || block->first > e->rows - block->count)
-                return gsa_fail(error, GSA_ERR_FORMAT, "%s: block %" PRId64 " of rows %" PRId64 " + %" PRId64 " is out of range",
-                                what, i, block->first, block->count);
+                return gsa_fail(error, GSA_ERR_FORMAT,
+                                "%s: block %" PRId64 " of rows %" PRId64 " + %" PRId64 " is out of range", what, i,
+                                block->first, block->count);
             end = block->first + block->count;
             covered += block->count;
             for (int64_t r = block->first; e->row_example && r < end; r++)
                 if (e->row_example[r] != x)
-                    return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " is in a block of example %" PRId32, what, r, x);
+                    return gsa_fail(error, GSA_ERR_FORMAT, "%s: row %" PRId64 " is in a block of example %" PRId32, what, r,
+                                    x);
         }
     }
     if (covered != e->rows)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the blocks hold %" PRId64 " of %" PRId64 " rows", what, covered, e->rows);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the blocks hold %" PRId64 " of %" PRId64 " rows", what, covered,
+                        e->rows);
     return GSA_OK;
 }
 

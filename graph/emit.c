@@ -19,7 +19,8 @@ gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *for
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    b->status = gsa_fail(&b->error, status, "topology '%s', length %" PRId32 ": %s", b->schema->id, b->example->length, text);
+    b->status =
+        gsa_fail(&b->error, status, "topology '%s', length %" PRId32 ": %s", b->schema->id, b->example->length, text);
     return b->status;
 }
 
@@ -53,10 +54,12 @@ static int64_t on_nodes(gsa_emitter *emitter, int kind, int64_t count)
     if (start == GSA_INPUT || start == GSA_COPY || start == GSA_MEMORY)
         gsa_building_fail(b, GSA_ERR_PLUGIN, "nodes of kind '%s', which has its nodes already", kind_name(b, kind));
     else if (count < 0)
-        gsa_building_fail(b, GSA_ERR_PLUGIN, "%" PRId64 " nodes of kind '%s', expected at least 0", count, kind_name(b, kind));
+        gsa_building_fail(b, GSA_ERR_PLUGIN, "%" PRId64 " nodes of kind '%s', expected at least 0", count,
+                          kind_name(b, kind));
     else if (!gsa_add(b->node_total, count, &total) || total > b->limits.nodes)
-        gsa_building_fail(b, GSA_ERR_LIMIT, "%" PRId64 " nodes of kind '%s' beside %" PRId64 " others, the limit is %" PRId64,
-                          count, kind_name(b, kind), b->node_total, b->limits.nodes);
+        gsa_building_fail(b, GSA_ERR_LIMIT,
+                          "%" PRId64 " nodes of kind '%s' beside %" PRId64 " others, the limit is %" PRId64, count,
+                          kind_name(b, kind), b->node_total, b->limits.nodes);
     if (b->status != GSA_OK) return 0;
     const int64_t first = b->instance->nodes[kind];
     b->instance->nodes[kind] += count;
@@ -102,7 +105,8 @@ static void on_place(gsa_emitter *emitter, gsa_node node, int level, int64_t fir
         gsa_building_fail(b, GSA_ERR_PLUGIN, "place of '%s' %" PRId64 ": level is %d, expected at least 0",
                           kind_name(b, kind_of(node)), index_of(node), level);
     else if (first < 0 || first > last + 1 || last >= b->example->length)
-        gsa_building_fail(b, GSA_ERR_PLUGIN, "place of '%s' %" PRId64 ": tokens %" PRId64 " to %" PRId64 " are not in the input",
+        gsa_building_fail(b, GSA_ERR_PLUGIN,
+                          "place of '%s' %" PRId64 ": tokens %" PRId64 " to %" PRId64 " are not in the input",
                           kind_name(b, kind_of(node)), index_of(node), first, last);
     else if (b->inspect) keep_place(b, kind_of(node), index_of(node), (gsa_place){ level, first, last });
 }
@@ -125,7 +129,8 @@ static void append(gsa_building *b, gsa_records *list, const gsa_record *record)
 {
     gsa_record *last = list->count ? &list->at[list->count - 1] : NULL;
     if (last && (last->to_kind != record->to_kind || last->to != record->to)) {
-        if (last->to_kind > record->to_kind || (last->to_kind == record->to_kind && last->to > record->to)) list->in_order = 0;
+        if (last->to_kind > record->to_kind || (last->to_kind == record->to_kind && last->to > record->to))
+            list->in_order = 0;
     } else if (last && gsa_run_join(&last->run, &record->run)) return;
     if (b->run_total == b->limits.runs) {
         gsa_building_fail(b, GSA_ERR_LIMIT, "more than %" PRId64 " runs, the limit", b->limits.runs);
@@ -150,7 +155,8 @@ static const char *wrong_run(const gsa_phase *phase, const int64_t *nodes, int64
 {
     const int source = kind_of(from), target = kind_of(to);
     *bad = source;
-    if (source < 0 || source >= GSA_MAX_KINDS || !(phase->sources >> source & 1)) return "a source kind that the phase does not read";
+    if (source < 0 || source >= GSA_MAX_KINDS || !(phase->sources >> source & 1))
+        return "a source kind that the phase does not read";
     *bad = target;
     if (target < 0 || target >= GSA_MAX_KINDS || !(phase->destinations >> target & 1))
         return "a destination kind that the phase does not write";
@@ -203,7 +209,7 @@ static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count
         return;
     }
     b->phase[phase].edges += count;
-    const gsa_run run = { (int32_t)index_of(from), (int32_t)count, count > 1 ? (int32_t)step : 1, label,
+    const gsa_run run = { (int32_t)index_of(from),    (int32_t)count, count > 1 ? (int32_t)step : 1, label,
                           count > 1 ? label_step : 0, kind_of(from) };
     append(b, &b->phase[phase], &(gsa_record){ kind_of(to), (int32_t)index_of(to), run });
 }
@@ -236,8 +242,14 @@ static void on_fail(gsa_emitter *emitter, const char *sentence)
 
 gsa_emitter gsa_building_emitter(gsa_building *b)
 {
-    return (gsa_emitter){ .struct_size = sizeof(gsa_emitter), .host = b, .nodes = on_nodes, .place = on_place, .run = on_run,
-                          .summary = on_summary, .scratch = on_scratch, .fail = on_fail };
+    return (gsa_emitter){ .struct_size = sizeof(gsa_emitter),
+                          .host = b,
+                          .nodes = on_nodes,
+                          .place = on_place,
+                          .run = on_run,
+                          .summary = on_summary,
+                          .scratch = on_scratch,
+                          .fail = on_fail };
 }
 
 void gsa_building_end(gsa_building *b)

@@ -35,7 +35,8 @@ static gsa_status read_all(const gsa_system *system, int file, const char *path,
         have += got;
         if (have > limit) {
             gsa_release(system, at);
-            return gsa_fail(error, GSA_ERR_LIMIT, "'%s' is longer than %" PRId64 " bytes, the most that is read", path, limit);
+            return gsa_fail(error, GSA_ERR_LIMIT, "'%s' is longer than %" PRId64 " bytes, the most that is read", path,
+                            limit);
         }
         if (got == 0) break;
     }

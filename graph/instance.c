@@ -42,7 +42,7 @@ static gsa_status place_given_nodes(gsa_building *b)
 {
     for (int k = 0; k < b->schema->kinds; k++) {
         const int start = b->schema->kind[k].start;
-        const int64_t nodes = start == GSA_MEMORY                        ? b->example->memory_length
+        const int64_t nodes = start == GSA_MEMORY                       ? b->example->memory_length
                               : start == GSA_INPUT || start == GSA_COPY ? b->example->length
                                                                         : 0;
         b->instance->nodes[k] = nodes;

@@ -24,6 +24,8 @@ typedef struct gsa_instance gsa_instance;
 /* Calls topology->emit and builds the runs. Each call of emit is checked at once, O(1) per run (phase, kinds, first and last
  * source, both label ends, limits); adjacent runs of one row that continue each other with step 1 are joined, which changes
  * no edge; finish is O(nodes + runs). The sentence names topology, phase, edge and value. `inspect` != 0 keeps places.
+ * A call that breaks the contract is GSA_ERR_PLUGIN, emit's own fail() GSA_ERR_ARGUMENT, a size GSA_ERR_LIMIT. A pattern of
+ * length > 0 must name a summary node when the schema pools one; one that needs text must get it.
  * Length 0 is a valid pattern. The example's arrays are read only during the call. Cost O(runs + nodes), and a counting
  * sort where rows do not arrive in order. */
 gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema, const gsa_topology *topology,
@@ -47,7 +49,8 @@ const gsa_schema *gsa_instance_schema(const gsa_instance *instance);
 
 /* ---- cache: instances of patterns that depend on lengths only ---------------------------------------------------------
  * Key: (schema identity, length, memory length, heads). Bounded in bytes, the least recently used goes first; an instance
- * that is in use lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget. */
+ * that is in use lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget.
+ * Limits are not part of the key: give one cache the same limits always. */
 typedef struct gsa_cache gsa_cache;
 gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache, gsa_error *error);
 void gsa_cache_release(gsa_cache *cache);

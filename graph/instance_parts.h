@@ -11,8 +11,8 @@ typedef struct gsa_instance_phase {
     int64_t block_offset[2]; /* 0 and the destination kinds */
     int64_t first_block;     /* of the instance's blocks */
     int32_t labels;
-    int32_t scale;           /* heads in a per-head phase, else 1 */
-    uint64_t sources;        /* 0 in a NONE phase */
+    int32_t scale;    /* heads in a per-head phase, else 1 */
+    uint64_t sources; /* 0 in a NONE phase */
 } gsa_instance_phase;
 
 struct gsa_instance {

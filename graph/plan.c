@@ -74,13 +74,12 @@ static gsa_status cut_hubs(const gsa_system *system, const gsa_edges *e, plan_pa
 }
 
 /* Calls the body with the source's place in the concatenated space, row, k and label of every edge, rows ascending. */
-#define EACH_EDGE(e, part_first, row, k, source, label)                                                                      \
-    for (int64_t row = 0; row < (e)->rows; row++)                                                                            \
-        for (int64_t i_ = (e)->run_offset[row], k = 0; i_ < (e)->run_offset[row + 1]; i_++)                                  \
-            for (int64_t j_ = 0, source = (part_first)[(e)->runs[i_].kind] + (e)->runs[i_].first,                            \
-                         label = (e)->runs[i_].label;                                                                        \
-                 j_ < (e)->runs[i_].count;                                                                                   \
-                 j_++, k++, source += (e)->runs[i_].step, label += (e)->runs[i_].label_step)
+#define EACH_EDGE(e, part_first, row, k, source, label)                                                                     \
+    for (int64_t row = 0; row < (e)->rows; row++)                                                                           \
+        for (int64_t i_ = (e)->run_offset[row], k = 0; i_ < (e)->run_offset[row + 1]; i_++)                                 \
+            for (int64_t j_ = 0, source = (part_first)[(e)->runs[i_].kind] + (e)->runs[i_].first,                           \
+                         label = (e)->runs[i_].label;                                                                       \
+                 j_ < (e)->runs[i_].count; j_++, k++, source += (e)->runs[i_].step, label += (e)->runs[i_].label_step)
 
 /* A counting sort by source: rows and k ascend already, so the order is (source, row, k). */
 static gsa_status transpose(const gsa_system *system, const gsa_edges *e, plan_parts *x, gsa_error *error)
@@ -94,7 +93,7 @@ static gsa_status transpose(const gsa_system *system, const gsa_edges *e, plan_p
     EACH_EDGE(e, plan->part_first, row, k, source, label) x->out_offset[source + 1]++;
     for (int64_t s = 0; s < plan->sources; s++) x->out_offset[s + 1] += x->out_offset[s];
     EACH_EDGE(e, plan->part_first, row, k, source, label)
-        x->out[x->out_offset[source]++] = (gsa_transposed){ (int32_t)row, (int32_t)k, (int32_t)label };
+    x->out[x->out_offset[source]++] = (gsa_transposed){ (int32_t)row, (int32_t)k, (int32_t)label };
     memmove(x->out_offset + 1, x->out_offset, (size_t)plan->sources * sizeof *x->out_offset);
     x->out_offset[0] = 0;
     x->plan.bytes += x->transpose_bytes;
@@ -129,7 +128,8 @@ static gsa_status fill(const gsa_system *system, const gsa_edges *e, plan_parts 
     plan->mean_run = e->run_total ? (double)e->edge_total / (double)e->run_total : 0;
     gsa_status status = sort_by_degree(system, e, x, error);
     if (status == GSA_OK && plan->max_degree > INT32_MAX)
-        status = gsa_fail(error, GSA_ERR_LIMIT, "plan: a row of %" PRId64 " edges, the limit is 2147483647", plan->max_degree);
+        status =
+            gsa_fail(error, GSA_ERR_LIMIT, "plan: a row of %" PRId64 " edges, the limit is 2147483647", plan->max_degree);
     if (status == GSA_OK) status = cut_hubs(system, e, x, error);
     if (status == GSA_OK) status = transpose(system, e, x, error);
     if (status == GSA_OK) status = expand(system, e, x, error);
@@ -195,8 +195,8 @@ int gsa_plan_explain(const gsa_plan *plan, char *out, size_t size)
     const plan_parts *x = (const plan_parts *)plan;
     writer w = { out, size, 0 };
     const int64_t hundredths = (int64_t)(plan->mean_run * 100 + 0.5); /* without the locale's decimal point */
-    say(&w, "%" PRId64 " rows, %" PRId64 " edges from %" PRId64 " sources; %" PRId64 ".%02" PRId64 " edges a run\n", plan->rows,
-        plan->edges, plan->sources, hundredths / 100, hundredths % 100);
+    say(&w, "%" PRId64 " rows, %" PRId64 " edges from %" PRId64 " sources; %" PRId64 ".%02" PRId64 " edges a run\n",
+        plan->rows, plan->edges, plan->sources, hundredths / 100, hundredths % 100);
     say(&w, "rows by in-degree:");
     for (int b = 0; b < GSA_DEGREE_BINS; b++) {
         const int64_t rows = plan->bin_offset[b + 1] - plan->bin_offset[b];

@@ -39,10 +39,12 @@ static int fits(describing *d, const char *what, int index, const void *at, uint
 {
     const unsigned char *bytes = at;
     if (given < known || given > 4096)
-        return refuse(d, GSA_ERR_PLUGIN, "%s %d: struct_size is %" PRIu32 ", expected %" PRIu32, what, index, given, known) == 0;
+        return refuse(d, GSA_ERR_PLUGIN, "%s %d: struct_size is %" PRIu32 ", expected %" PRIu32, what, index, given,
+                      known) == 0;
     for (uint32_t i = known; i < given; i++)
         if (bytes[i])
-            return refuse(d, GSA_ERR_PLUGIN, "%s %d: byte %" PRIu32 " is set, which this ABI does not know", what, index, i) == 0;
+            return refuse(d, GSA_ERR_PLUGIN, "%s %d: byte %" PRIu32 " is set, which this ABI does not know", what, index,
+                          i) == 0;
     return 1;
 }
 
@@ -105,15 +107,21 @@ static void on_fail(gsa_describer *describer, const char *sentence)
 static gsa_status describe(gsa_schema *schema, const gsa_topology *topology, const void *self, gsa_error *error)
 {
     describing d = { .schema = schema };
-    gsa_describer describer = { .struct_size = sizeof describer, .host = &d, .kind = on_kind, .phase = on_phase,
-                                .sequence = on_sequence, .summary = on_summary, .promise = on_promise, .fail = on_fail };
+    gsa_describer describer = { .struct_size = sizeof describer,
+                                .host = &d,
+                                .kind = on_kind,
+                                .phase = on_phase,
+                                .sequence = on_sequence,
+                                .summary = on_summary,
+                                .promise = on_promise,
+                                .fail = on_fail };
     topology->describe(self, &describer);
     if (d.status != GSA_OK) return gsa_fail(error, d.status, "%s", d.error.text);
     return gsa_schema_check(schema, error);
 }
 
-gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology, const void *self,
-                             gsa_schema **schema, gsa_error *error)
+gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology, const void *self, gsa_schema **schema,
+                             gsa_error *error)
 {
     *schema = NULL;
     if (!topology->id || !gsa_is_name(topology->id))

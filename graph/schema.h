@@ -7,7 +7,8 @@
  *   a BY_PHASE kind is some ONCE phase's destination; ONCE phases write BY_PHASE kinds only;
  *   `together` not on the first phase of its `when`, and the phases of a together group that share a destination kind keep
  *   their empty rows (they write other rows); phases with equal `weights` agree in aggregate, update, labels, label_use,
- *   per_head and when; a sequence kind, which starts as INPUT; summary pools name known kinds, weights finite.
+ *   per_head and when; a sequence kind, which starts as INPUT; summary pools (at most 64) name known kinds, weights finite;
+ *   promised flags and growth are known, and no pattern both depends on lengths alone and needs text. Each is GSA_ERR_PLUGIN.
  *   A phase that is together with another and shares its kinds is also checked per instance: no row is written twice. */
 #ifndef GSA_SCHEMA_H
 #define GSA_SCHEMA_H

@@ -27,7 +27,7 @@ static gsa_status broken(gsa_error *error, const gsa_schema *s, const char *what
     if (name) return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': %s '%s': %s", s->id, what, name, text);
     return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': %s %d: %s", s->id, what, index, text);
 }
-#define BAD_KIND(k, ...) broken(error, s, "kind", s->kind[k].name, k, __VA_ARGS__)
+#define BAD_KIND(k, ...)  broken(error, s, "kind", s->kind[k].name, k, __VA_ARGS__)
 #define BAD_PHASE(p, ...) broken(error, s, "phase", s->phase[p].name, p, __VA_ARGS__)
 
 static gsa_status check_kind(const gsa_schema *s, int k, gsa_error *error)
@@ -61,7 +61,8 @@ static gsa_status check_enumerations(const gsa_schema *s, int p, gsa_error *erro
                    { "labels", x->labels, INT32_MAX } };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].value < 0 || fields[i].value > fields[i].last)
-            return BAD_PHASE(p, "%s is %" PRId32 ", expected 0 to %" PRId32, fields[i].name, fields[i].value, fields[i].last);
+            return BAD_PHASE(p, "%s is %" PRId32 ", expected 0 to %" PRId32, fields[i].name, fields[i].value,
+                             fields[i].last);
     return GSA_OK;
 }
 
@@ -72,8 +73,7 @@ static gsa_status check_names(const gsa_schema *s, int p, gsa_error *error)
     if (!gsa_is_name(x->name)) return BAD_PHASE(p, "the name does not match [a-z][a-z0-9_]*");
     for (int j = 0; j < p; j++)
         if (strcmp(s->phase[j].name, x->name) == 0) return BAD_PHASE(p, "phases %d and %d have this name", j, p);
-    if (x->weights && !gsa_is_name(x->weights))
-        return BAD_PHASE(p, "weights is '%s', expected [a-z][a-z0-9_]*", x->weights);
+    if (x->weights && !gsa_is_name(x->weights)) return BAD_PHASE(p, "weights is '%s', expected [a-z][a-z0-9_]*", x->weights);
     return GSA_OK;
 }
 
@@ -196,8 +196,8 @@ static gsa_status check_readout(const gsa_schema *s, gsa_error *error)
 {
     if (s->sequence < 0) return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': no sequence kind", s->id);
     if (s->sequence >= s->kinds)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': the sequence kind is %d, expected 0 to %d", s->id, s->sequence,
-                        s->kinds - 1);
+        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': the sequence kind is %d, expected 0 to %d", s->id,
+                        s->sequence, s->kinds - 1);
     if (s->kind[s->sequence].start != GSA_INPUT)
         return BAD_KIND(s->sequence, "is the sequence, but its start is %" PRId32 ", expected input",
                         s->kind[s->sequence].start);
@@ -214,8 +214,7 @@ static gsa_status check_readout(const gsa_schema *s, gsa_error *error)
 
 static gsa_status check_promises(const gsa_schema *s, gsa_error *error)
 {
-    const uint32_t known =
-        GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE | GSA_DUPLICATES | GSA_NEEDS_TEXT | GSA_ONE_LENGTH;
+    const uint32_t known = GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE | GSA_DUPLICATES | GSA_NEEDS_TEXT | GSA_ONE_LENGTH;
     if (s->flags & ~known)
         return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': promise: flags %#" PRIx32 " are beyond %#" PRIx32, s->id,
                         s->flags, known);

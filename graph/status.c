@@ -67,16 +67,26 @@ gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, .
 const char *gsa_status_name(gsa_status status)
 {
     switch (status) {
-    case GSA_OK: return "ok";
-    case GSA_ERR_ARGUMENT: return "argument";
-    case GSA_ERR_MEMORY: return "memory";
-    case GSA_ERR_IO: return "io";
-    case GSA_ERR_FORMAT: return "format";
-    case GSA_ERR_LIMIT: return "limit";
-    case GSA_ERR_PLUGIN: return "plugin";
-    case GSA_ERR_UNSUPPORTED: return "unsupported";
-    case GSA_ERR_NUMBER: return "number";
-    case GSA_ERR_INTERRUPTED: return "interrupted";
+    case GSA_OK:
+        return "ok";
+    case GSA_ERR_ARGUMENT:
+        return "argument";
+    case GSA_ERR_MEMORY:
+        return "memory";
+    case GSA_ERR_IO:
+        return "io";
+    case GSA_ERR_FORMAT:
+        return "format";
+    case GSA_ERR_LIMIT:
+        return "limit";
+    case GSA_ERR_PLUGIN:
+        return "plugin";
+    case GSA_ERR_UNSUPPORTED:
+        return "unsupported";
+    case GSA_ERR_NUMBER:
+        return "number";
+    case GSA_ERR_INTERRUPTED:
+        return "interrupted";
     }
     return "unknown";
 }

@@ -25,7 +25,8 @@ typedef struct gsa_system {
     void *(*resize)(void *user, void *at, size_t bytes);
     void (*release)(void *user, void *at);
     /* files: < 0 is a failure with errno set. A descriptor is >= 0. read and write may be short; read returns 0 at the end. */
-    int (*open)(void *user, const char *path, int mode);            /* gsa_open_mode                      */
+    int (*open)(void *user, const char *path, int mode);            /* gsa_open_mode; "-": a duplicate of standard input or
+                                                                       output, so that it can be closed and checked        */
     int64_t (*read)(void *user, int file, void *buffer, int64_t bytes);
     int64_t (*write)(void *user, int file, const void *buffer, int64_t bytes);
     int (*sync)(void *user, int file);                              /* to the medium                      */
@@ -79,7 +80,7 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
  * Bytes go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the target, which is
  * a regular file or nothing. A target that exists and is no regular file (device, FIFO) and "-" (standard output) is
  * written directly, never renamed over, and its close is checked. Errors are sticky: after one, writes do nothing and
- * commit reports it. */
+ * commit reports it. Last, commit syncs the folder; should that alone fail, the new file is in place and commit says so. */
 typedef struct gsa_output gsa_output;
 gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
 void gsa_output_write(gsa_output *output, const void *bytes, int64_t count);

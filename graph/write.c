@@ -37,8 +37,8 @@ static int64_t heads_of(const gsa_drawing *drawing, int phase)
     return gsa_schema_phase(drawing->picture->schema, phase)->per_head ? gsa_instance_heads(drawing->picture->instance) : 1;
 }
 
-static void draw_row(const gsa_drawing *drawing, const gsa_edges *edges, int64_t row, gsa_drawn_edge drawn, gsa_draw_edge *each,
-                     void *context)
+static void draw_row(const gsa_drawing *drawing, const gsa_edges *edges, int64_t row, gsa_drawn_edge drawn,
+                     gsa_draw_edge *each, void *context)
 {
     const int64_t heads = heads_of(drawing, drawn.phase);
     drawn.k = 0;
@@ -117,8 +117,8 @@ static gsa_status check_text(const char *what, int64_t number, const char *at, i
     const int64_t bad = bytes < 0 ? 0 : gsa_xml_invalid(at, bytes);
     if (bad < 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s %" PRId64 ": byte %" PRId64 " (0x%02x) begins no UTF-8 character that XML can carry", what, number, bad,
-                    bytes < 0 ? 0u : (unsigned)(unsigned char)at[bad]);
+                    "%s %" PRId64 ": byte %" PRId64 " (0x%02x) begins no UTF-8 character that XML can carry", what, number,
+                    bad, bytes < 0 ? 0u : (unsigned)(unsigned char)at[bad]);
 }
 
 typedef struct label_check {

@@ -3,7 +3,11 @@
  * GraphML profile: UTF-8, one directed graph, node ids n0.., edge ids e0.., keys v_* and e_* declared per class, ints stay
  * ints, every value written, floats %.9g in the C locale whatever the process's locale; facts of the graph as for="graph"
  * keys and again in an XML comment. All text is checked first (valid UTF-8 that XML can carry), so nothing is half-written.
- * Nodes in kind order, per-head phases over (node, head) write edges between the nodes with e_head_from, e_head_to. */
+ * Nodes in kind order, per-head phases over (node, head) write edges between the nodes with e_head_from, e_head_to (-1 on the
+ * edges of other phases). Once-phases are not part of a layer and not drawn. Keys, as id (attr.name, type):
+ *   node   v_label (label: the token, or "relay 0"), v_kind (kind), v_index, v_level, v_first, v_last (-1: emit said nothing)
+ *   edge   e_phase (phase, int), e_label (rel, int: the label), e_name (label: the label's name or ""), e_k (k: place in its
+ *          row), e_interaction (interaction: the phase's name), e_weight (weight, 1) */
 #ifndef GSA_WRITE_H
 #define GSA_WRITE_H
 #include "instance.h"

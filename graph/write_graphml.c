@@ -75,8 +75,8 @@ static void keys(const gsa_drawing *d)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (d->per_head || strncmp(all[i][0], "e_head", 6) != 0)
-            gsa_output_format(d->output, "  <key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n", all[i][0], all[i][1],
-                              all[i][2], all[i][3]);
+            gsa_output_format(d->output, "  <key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n", all[i][0],
+                              all[i][1], all[i][2], all[i][3]);
 }
 
 static void head(const gsa_drawing *d)

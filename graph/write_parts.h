@@ -16,8 +16,8 @@ typedef struct gsa_drawing {
 
 typedef struct gsa_drawn_edge {
     int phase;
-    int64_t from, to, k;         /* node numbers; place in its row */
-    int32_t head_from, head_to;  /* -1: the phase has no heads of its own */
+    int64_t from, to, k;        /* node numbers; place in its row */
+    int32_t head_from, head_to; /* -1: the phase has no heads of its own */
     int32_t label;
 } gsa_drawn_edge;
 

@@ -167,6 +167,30 @@ static gsa_status clean(const gsa_system *system, const char *folder, gsa_error 
     return status;
 }
 
+/* A folder that was just made is lost with the power unless the folders above it are synchronised, up to the first. */
+static gsa_status sync_above(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    char *path = gsa_copy_text(system, folder);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    for (int more = 1; status == GSA_OK && more;) {
+        char *slash = strrchr(path, '/');
+        more = slash && slash != path;
+        if (slash) *slash = 0;
+        const char *above = !slash ? "." : *path ? path : "/";
+        if (system->sync_folder(system->user, above) < 0) status = cannot(above, "synchronised", error);
+    }
+    gsa_release(system, path);
+    return status;
+}
+
+static gsa_status make_folder(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    const int stood = system->kind(system->user, folder, NULL) == GSA_FILE_FOLDER;
+    const gsa_status status = stood ? GSA_OK : gsa_make_folders(system, folder, error);
+    return status == GSA_OK && !stood ? sync_above(system, folder, error) : status;
+}
+
 static void end(gsa_checkpoint *checkpoint)
 {
     const gsa_system *system = checkpoint->system;
@@ -185,7 +209,7 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     checkpoint->writing = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, checkpoint->step);
     if (!checkpoint->folder || !checkpoint->place || !checkpoint->writing)
         return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    gsa_status status = gsa_make_folders(system, folder, error);
+    gsa_status status = make_folder(system, folder, error);
     if (status == GSA_OK) status = clean(system, folder, error);
     if (status == GSA_OK && system->make_folder(system->user, checkpoint->writing) < 0)
         status = cannot(checkpoint->writing, "made", error);

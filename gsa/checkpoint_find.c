@@ -74,7 +74,11 @@ static gsa_status fall_back(const gsa_system *system, const char *folder, int64_
     candidate *found;
     int count;
     gsa_status status = list_steps(system, folder, &found, &count, error);
-    if (status == GSA_OK) status = GSA_ERR_FORMAT;
+    if (status != GSA_OK) {
+        gsa_release(system, found);
+        return status;
+    }
+    status = GSA_ERR_FORMAT;
     for (int i = 0; i < count && status != GSA_OK && status != GSA_ERR_MEMORY; i++)
         if (found[i].step != latest || found[i].replaced) status = try_step(system, folder, found[i], path, error);
     gsa_release(system, found);

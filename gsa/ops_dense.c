@@ -21,7 +21,7 @@ static void linear_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias)
 {
-    if (tape->failed || !x || !w) return NULL;
+    if (gsa_tape_lacks(tape, x, "linear") || gsa_tape_lacks(tape, w, "linear")) return NULL;
     if (x->cols != w->cols || (bias && bias->cols != w->rows))
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]", (long long)x->rows,
                              (long long)x->cols, (long long)w->rows, (long long)w->cols);
@@ -55,7 +55,7 @@ gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *w
 {
     int wants = 0;
     for (int i = 0; i < count; i++) {
-        if (tape->failed || !x[i]) return NULL;
+        if (gsa_tape_lacks(tape, x[i], "combine")) return NULL;
         if (x[i]->rows != x[0]->rows || x[i]->cols != x[0]->cols)
             return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: term %d is [%lld, %lld], the first [%lld, %lld]", i,
                                  (long long)x[i]->rows, (long long)x[i]->cols, (long long)x[0]->rows, (long long)x[0]->cols);
@@ -106,7 +106,7 @@ static void activate_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation)
 {
-    if (tape->failed || !x) return NULL;
+    if (gsa_tape_lacks(tape, x, "activate")) return NULL;
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
     if (!y || !GSA_CALL(tape, activate_forward, y->data, x->data, activation, x->rows * x->cols)) return NULL;
     activate_op *op = gsa_tape_record(tape, sizeof *op, activate_back, y);
@@ -130,7 +130,7 @@ static void dropout_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site, gsa_row_identity rows)
 {
-    if (tape->failed || !x) return NULL;
+    if (gsa_tape_lacks(tape, x, "dropout")) return NULL;
     if (!tape->training || p == 0 || x->rows == 0) return x;
     if (!tape->example_id)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "dropout needs the examples' numbers: gsa_tape_examples was not called");
@@ -158,7 +158,7 @@ static void norm_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps)
 {
-    if (tape->failed || !x || !gain || !bias) return NULL;
+    if (gsa_tape_lacks(tape, x, "norm") || gsa_tape_lacks(tape, gain, "norm") || gsa_tape_lacks(tape, bias, "norm")) return NULL;
     if (gain->cols != x->cols || bias->cols != x->cols)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "norm: %lld columns, but gain has %lld and bias %lld", (long long)x->cols,
                              (long long)gain->cols, (long long)bias->cols);

@@ -63,7 +63,7 @@ static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)
 
 gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
 {
-    if (tape->failed || !in->q || !attend_fits(tape, in)) return NULL;
+    if (gsa_tape_lacks(tape, in->q, "attend") || !attend_fits(tape, in)) return NULL;
     int wants = in->q->wants_grad || (in->label_vectors && in->label_vectors->wants_grad) ||
                 (in->label_bias && in->label_bias->wants_grad);
     for (int kind = 0; kind < in->edges->kinds; kind++)

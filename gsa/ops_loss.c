@@ -18,7 +18,7 @@ static void cross_entropy_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale)
 {
-    if (tape->failed || !logits) return NULL;
+    if (gsa_tape_lacks(tape, logits, "cross entropy")) return NULL;
     gsa_tensor *loss = gsa_tape_new(tape, 1, 1, logits->wants_grad);
     if (!loss || !GSA_CALL(tape, cross_entropy_forward, loss->data, logits->data, targets, scale, logits->rows, logits->cols))
         return NULL;
@@ -38,7 +38,7 @@ static void square_error_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale)
 {
-    if (tape->failed || !x || !target) return NULL;
+    if (gsa_tape_lacks(tape, x, "square error") || gsa_tape_lacks(tape, target, "square error")) return NULL;
     if (x->rows != target->rows || x->cols != target->cols)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "square error: [%lld, %lld] against a target of [%lld, %lld]",
                              (long long)x->rows, (long long)x->cols, (long long)target->rows, (long long)target->cols);

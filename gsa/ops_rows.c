@@ -5,7 +5,7 @@
 /* ---- rows first.. of x, sharing memory and gradient: nothing to record */
 gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t rows)
 {
-    if (tape->failed || !x) return NULL;
+    if (gsa_tape_lacks(tape, x, "view")) return NULL;
     if (first < 0 || rows < 0 || first > x->rows - rows)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "view: rows %lld..%lld of a tensor of %lld rows", (long long)first,
                              (long long)(first + rows), (long long)x->rows);
@@ -59,7 +59,7 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
     int64_t rows = 0;
     int wants = 0;
     for (int i = 0; i < count; i++) {
-        if (tape->failed || !x[i]) return NULL;
+        if (gsa_tape_lacks(tape, x[i], "concat")) return NULL;
         if (x[i]->cols != x[0]->cols)
             return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: part %d has %lld columns, the first %lld", i, (long long)x[i]->cols,
                                  (long long)x[0]->cols);
@@ -108,7 +108,7 @@ static void gather_back(gsa_tape *tape, gsa_op *op)
 gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows, double scale,
                           int32_t first_id)
 {
-    if (tape->failed || !table) return NULL;
+    if (gsa_tape_lacks(tape, table, "gather")) return NULL;
     if (base && (base->rows != rows || base->cols != table->cols))
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "gather: base is [%lld, %lld], but [%lld, %lld] is gathered",
                              (long long)base->rows, (long long)base->cols, (long long)rows, (long long)table->cols);
@@ -139,7 +139,7 @@ static void select_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gsa_tensor *b)
 {
-    if (tape->failed || !a || !b) return NULL;
+    if (gsa_tape_lacks(tape, a, "select") || gsa_tape_lacks(tape, b, "select")) return NULL;
     if (a->rows != b->rows || a->cols != b->cols)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "select: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
                              (long long)a->cols, (long long)b->rows, (long long)b->cols);
@@ -168,7 +168,7 @@ static void pool_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum)
 {
-    if (tape->failed || !x) return NULL;
+    if (gsa_tape_lacks(tape, x, "pool")) return NULL;
     gsa_tensor *y = gsa_tape_new(tape, examples, x->cols, x->wants_grad);
     int32_t *arg = maximum && y ? gsa_tape_memory(tape, examples * x->cols * (int64_t)sizeof *arg) : NULL;
     if (tape->failed) return NULL;

@@ -206,7 +206,7 @@ static void run_phase(executor *x, const gsa_step *step)
     const gsa_stack *stack = x->stack;
     phase_run r = { .step = step, .part = &stack->parts[step->part], .phase = gsa_step_phase(stack, step),
                     .w = &stack->weights[step->weights], .batch = x->batch->batch[step->part], .base = x->base[step->part] };
-    if (!r.phase->together) memcpy(x->old, x->now, (size_t)stack->n_kinds * sizeof *x->old);
+    if (step->opens) memcpy(x->old, x->now, (size_t)stack->n_kinds * sizeof *x->old);
     if (!step->needed) return;
     r.rows = gsa_batch_destinations(r.batch, step->phase);
     r.identity = (gsa_row_identity){ gsa_batch_destination_example(r.batch, step->phase, r.base),

@@ -31,6 +31,7 @@ typedef struct gsa_step {
     int what, segment;
     int layer;                  /* over all segments; -1 for once-phases */
     int part, phase, weights;   /* GSA_STEP_PHASE; weights indexes gsa_stack.weights */
+    int opens;                  /* is it the first of its together group that runs? (most groups are one phase) */
     int needed;                 /* does a readout depend on it? */
     uint32_t site;
 } gsa_step;

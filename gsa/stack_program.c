@@ -45,6 +45,22 @@ gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error)
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------------------- */
+/* Does the phase start its together group? It does when it is not together with any, and when those before it in its group do not run. */
+static int opens_group(const gsa_stack *stack, const gsa_step *step)
+{
+    const gsa_schema *schema = stack->parts[step->part].schema;
+    const int when = gsa_schema_phase(schema, step->phase)->when;
+    int first = step->phase;
+    for (int f = step->phase; f >= 0; f--) {
+        if (gsa_schema_phase(schema, f)->when != when) continue;
+        first = f;
+        if (!gsa_schema_phase(schema, f)->together) break;
+    }
+    const gsa_step *last = stack->n_steps > 0 ? &stack->steps[stack->n_steps - 1] : NULL;
+    return !last || last->what != GSA_STEP_PHASE || last->part != step->part || last->layer != step->layer || last->phase < first ||
+           first == step->phase;
+}
+
 static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
 {
     if (stack->n_steps == stack->room_steps) {
@@ -55,6 +71,7 @@ static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
         stack->room_steps = room;
     }
     if (step.what == GSA_STEP_PHASE) {
+        step.opens = opens_group(stack, &step);
         step.site = stack->next_site;
         stack->next_site += 3;
         if (stack->next_site >= 1u << 20)
@@ -70,29 +87,39 @@ static gsa_status add_phase(gsa_stack *stack, int segment, int layer, int part, 
                                        .weights = -1 }, error);
 }
 
+/* The part after `part` in its segment; -1: none. */
+static int next_part(const gsa_stack *stack, int segment, int part)
+{
+    return part + 1 < stack->first_part[segment + 1] ? part + 1 : -1;
+}
+
+static int is_split(const gsa_schema *schema, int last) /* is the first each-layer phase after `last` together with it? */
+{
+    for (int f = last + 1; f < gsa_schema_phases(schema); f++)
+        if (gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER) return gsa_schema_phase(schema, f)->together ? f : -1;
+    return -1;
+}
+
 /* One layer: a's phases up to its last one with edges, then what comes after '+', then a's remaining phases. */
 static gsa_status add_layer(gsa_stack *stack, int segment, int layer, int part, gsa_error *error)
 {
     const gsa_schema *schema = stack->parts[part].schema;
-    const int phases = gsa_schema_phases(schema);
+    const int phases = gsa_schema_phases(schema), next = next_part(stack, segment, part);
     int last = -1;
     for (int f = 0; f < phases; f++) {
         const gsa_phase *phase = gsa_schema_phase(schema, f);
         if (phase->when == GSA_EACH_LAYER && phase->aggregate != GSA_NONE) last = f;
     }
+    const int split = next >= 0 ? is_split(schema, last) : -1;
+    if (split >= 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s, segment %d: '+' would part phase %s of %s from the phase it is together with",
+                        stack->name, segment, gsa_schema_phase(schema, split)->name, gsa_schema_topology(schema));
     gsa_status status = GSA_OK;
-    for (int f = 0; f < phases && status == GSA_OK; f++) {
-        if (f == last + 1 && part + 1 < stack->first_part[segment + 1]) {
-            if (gsa_schema_phase(schema, f)->together)
-                return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s, segment %d: '+' would part phase %s of %s from the phase it is together with",
-                                stack->name, segment, gsa_schema_phase(schema, f)->name, gsa_schema_topology(schema));
-            status = add_layer(stack, segment, layer, part + 1, error);
-        }
-        if (status == GSA_OK && gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER)
+    for (int f = 0; f <= phases && status == GSA_OK; f++) {
+        if (f == last + 1 && next >= 0) status = add_layer(stack, segment, layer, next, error);
+        if (status == GSA_OK && f < phases && gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER)
             status = add_phase(stack, segment, layer, part, f, error);
     }
-    if (status == GSA_OK && last + 1 == phases && part + 1 < stack->first_part[segment + 1])
-        status = add_layer(stack, segment, layer, part + 1, error);
     return status;
 }
 
@@ -155,12 +182,13 @@ static void visit_phase(const gsa_stack *stack, gsa_step *step, uint8_t *need)
     for (int k = 0; step->needed && k < gsa_schema_kinds(part->schema); k++) {
         uint8_t *n = &need[part->kind[k]];
         if (phase->destinations >> k & 1) {
-            if (phase->empty != GSA_KEEP_EMPTY || phase->aggregate == GSA_NONE) *n &= (uint8_t)~CURRENT;
+            if (phase->empty == GSA_KEEP_EMPTY && phase->aggregate != GSA_NONE) *n |= CURRENT; /* rows that keep it */
+            else *n &= (uint8_t)~CURRENT;
             if (reads_old_state(phase)) *n |= OLD;
         }
         if (phase->sources >> k & 1) *n |= OLD;
     }
-    if (!phase->together) /* the group starts here: what it read is what stood before */
+    if (step->opens) /* the group starts here: what it read is what stood before */
         for (int k = 0; k < stack->n_kinds; k++)
             if (need[k]) need[k] = CURRENT;
 }

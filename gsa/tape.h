@@ -2,8 +2,8 @@
  *
  * Law.  Tensors are matrices [rows, cols] of the backend's real type. What an op returns belongs to the tape and lives until
  *       gsa_tape_reset; parameters own themselves (parameters.h). Ops never update in place. They take and return NULL freely:
- *       after the first failure every op returns NULL, and gsa_tape_status tells which it was; so a forward pass is written
- *       without checks and checked once.
+ *       after the first failure every op returns NULL, and gsa_tape_status tells which it was (an operand that is NULL where nothing has
+ *       failed is a failure itself); so a forward pass is written without checks and checked once.
  *       Memory is an arena: reset keeps it, so that a step whose shapes were seen before allocates nothing.
  *       Backward runs the ops in reverse order of recording; gradients accumulate in that order: same program, same bits.
  *       One thread uses a tape at a time. */

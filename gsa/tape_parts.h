@@ -42,6 +42,12 @@ int gsa_tape_missing(gsa_tape *tape, const char *entry);
 #define GSA_CALL(tape, entry, ...)                                                                                             \
     ((tape)->backend->entry ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))                    \
                             : gsa_tape_missing((tape), #entry))
+/* 1 when the op cannot run: the tape has failed, or an operand is missing, which then is the failure. */
+static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char *op)
+{
+    if (!tape->failed && !operand) gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s: an operand is NULL", op);
+    return tape->failed;
+}
 /* Bytes of rows x cols reals, or -1 on overflow. */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);
 gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows);

@@ -1,12 +1,16 @@
 #include "apply.h"
 
-gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_apply_options *options, gsa_error *error)
+gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter, gsa_apply_options *options,
+                                  gsa_error *error)
 {
+    *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
     *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
                                     .device = gsa_args_text(args, "device"),
                                     .threads = (int)gsa_args_number(args, "threads", 0),
                                     .input = gsa_args_text(args, "input"),
-                                    .output = gsa_args_text(args, "output") };
+                                    .output = gsa_args_text(args, "output"),
+                                    .progress = gsa_report,
+                                    .context = reporter };
     options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     if (options->model) return GSA_OK;

@@ -8,7 +8,13 @@
         "model", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0, "folder of a run, or of one checkpoint (needed)"                 \
     }
 
-/* Fills `options` from the verb's options; fails without --model. */
-gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_apply_options *options, gsa_error *error);
+#define GSA_OPTION_ROW_QUIET                                                                                                \
+    {                                                                                                                       \
+        "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no messages on stderr"                                             \
+    }
+
+/* Fills `options` from the verb's options; messages go to the reporter. Fails without --model. */
+gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter, gsa_apply_options *options,
+                                  gsa_error *error);
 
 #endif

@@ -44,14 +44,14 @@ static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, g
 {
     gsa_instance *instance;
     gsa_batch *batch = NULL;
-    const double start = gsa_seconds();
+    const double start = gsa_now();
     gsa_status status = gsa_pattern_instance(one->pattern, NULL, &one->example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
-    const double emitted = gsa_seconds();
+    const double emitted = gsa_now();
     status = gsa_bench_batch(one->bench, one->pattern, instance, &batch, error);
-    const double joined = gsa_seconds();
+    const double joined = gsa_now();
     if (status == GSA_OK) status = plan_phases(one, batch, out, error);
-    seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_seconds() - joined;
+    seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_now() - joined;
     one->bytes = gsa_instance_bytes(instance);
     one->edges = batch ? gsa_batch_edge_total(batch) : 0;
     gsa_batch_release(batch);

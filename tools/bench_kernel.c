@@ -143,11 +143,11 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     gsa_kernel_case *one = state;
     gsa_status status = GSA_OK;
     for (int p = 0; p < one->n_phases && status == GSA_OK; p++) {
-        const double start = gsa_seconds();
+        const double start = gsa_now();
         status = one->backend->attend_forward(one->backend, &one->phases[p].call);
-        const double middle = gsa_seconds();
+        const double middle = gsa_now();
         if (status == GSA_OK) status = one->backend->attend_backward(one->backend, &one->phases[p].call);
-        seconds[0] += middle - start, seconds[1] += gsa_seconds() - middle;
+        seconds[0] += middle - start, seconds[1] += gsa_now() - middle;
     }
     return status == GSA_OK ? GSA_OK : give_up(one, status, error);
 }

@@ -17,9 +17,9 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
 {
     gsa_train_case *one = state;
     char *result = NULL;
-    const double start = gsa_seconds();
+    const double start = gsa_now();
     const gsa_status status = gsa_train(one->bench->system, &one->options, &result, error);
-    seconds[0] = gsa_seconds() - start;
+    seconds[0] = gsa_now() - start;
     gsa_release(one->bench->system, result);
     return status;
 }

@@ -21,9 +21,9 @@ static gsa_status gemm_speed(gsa_backend *b, double *gflops, gsa_error *error)
     double best = 0;
     for (int i = 0; i < 3 && status == GSA_OK; i++) status = b->zero_fill(b, at[i], bytes);
     for (int i = 0; i < ROUNDS && status == GSA_OK; i++) {
-        const double start = gsa_seconds();
+        const double start = gsa_now();
         status = b->gemm(b, at[0], at[1], at[2], SIDE, SIDE, SIDE, 0, 0, SIDE, SIDE, SIDE, 0);
-        const double rate = 2e-9 * SIDE * SIDE * SIDE / (gsa_seconds() - start);
+        const double rate = 2e-9 * SIDE * SIDE * SIDE / (gsa_now() - start);
         if (rate > best) best = rate;
     }
     for (int i = 0; i < 3; i++) b->free(b, at[i]);

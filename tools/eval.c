@@ -4,16 +4,17 @@
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_apply_options options;
+    gsa_reporter reporter;
     char *result = NULL;
-    gsa_status status = gsa_apply_options_read(args, "eval", &options, error);
+    gsa_status status = gsa_apply_options_read(args, "eval", &reporter, &options, error);
     if (status == GSA_OK) status = gsa_evaluate(gsa_args_system(args), &options, &result, error);
     if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), result, error);
     gsa_release(gsa_args_system(args), result);
     return status;
 }
 
-static const gsa_option options[] = { GSA_OPTION_ROW_MODEL, GSA_OPTION_ROW_SET, GSA_OPTION_ROW_PLUGIN, GSA_OPTION_ROW_DEVICE,
-                                      GSA_OPTION_ROW_THREADS };
+static const gsa_option options[] = { GSA_OPTION_ROW_MODEL,  GSA_OPTION_ROW_SET,     GSA_OPTION_ROW_PLUGIN,
+                                      GSA_OPTION_ROW_DEVICE, GSA_OPTION_ROW_THREADS, GSA_OPTION_ROW_QUIET };
 const gsa_verb gsa_verb_eval = {
     .name = "eval",
     .summary = "measure a trained model on its dev and test data",

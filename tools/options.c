@@ -36,7 +36,8 @@ static gsa_status unknown_option(const gsa_verb *verb, const char *name, gsa_err
 {
     char shown[GSA_SHOWN], known[512];
     gsa_word_list(known, sizeof known, option_name, verb, verb->n_options, name);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' has no option %s (%s)", verb->name, gsa_word_show(name, shown), known);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' has no option %s (%s)", verb->name, gsa_word_show(name, shown),
+                    known);
 }
 
 static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, const char *text, gsa_error *error)
@@ -165,9 +166,9 @@ static gsa_status read_words(gsa_args *args, gsa_words *words, gsa_error *error)
         else if (!ended && strcmp(word, "-h") == 0) args->help = 1;
         else if (!ended && word[0] == '-' && word[1] == '-') status = read_option(args, word + 2, words, error);
         else if (!ended && word[0] == '-' && word[1])
-            status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                              "'gsa %s' has no option %s: options are spelled out, see 'gsa help %s'",
-                              args->verb->name, gsa_word_show(word, shown), args->verb->name);
+            status =
+                gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' has no option %s: options are spelled out, see 'gsa help %s'",
+                         args->verb->name, gsa_word_show(word, shown), args->verb->name);
         else status = add_operand(args, word, error);
     }
     return status;

@@ -4,7 +4,8 @@
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_apply_options options;
-    const gsa_status status = gsa_apply_options_read(args, "predict", &options, error);
+    gsa_reporter reporter;
+    const gsa_status status = gsa_apply_options_read(args, "predict", &reporter, &options, error);
     return status == GSA_OK ? gsa_predict(gsa_args_system(args), &options, error) : status;
 }
 
@@ -16,6 +17,7 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
+    GSA_OPTION_ROW_QUIET,
 };
 const gsa_verb gsa_verb_predict = {
     .name = "predict",

@@ -58,7 +58,7 @@ gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error 
     return gsa_output_commit(out, error);
 }
 
-double gsa_seconds(void)
+double gsa_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

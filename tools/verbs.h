@@ -66,7 +66,7 @@ int gsa_core_count(void);
 gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);
 
 /* Seconds on the monotonic clock. */
-double gsa_seconds(void);
+double gsa_now(void);
 
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);

@@ -11,7 +11,8 @@
 enum { CAUSAL, CLIP, N_PARAMS };
 static const gsa_param params[N_PARAMS] = {
     { "causal", GSA_BOOL, 0, 0, 1, NULL, "0", "read itself and earlier tokens only" },
-    { "clip", GSA_INT, 0, 0, 1 << 20, NULL, "0", "distance from which relative positions are one; 0: no positions on edges" },
+    { "clip", GSA_INT, 0, 0, 1 << 20, NULL, "0",
+      "distance from which relative positions are one; 0: no positions on edges" },
 };
 enum { TOKEN };
 enum { ATTEND, FFN };
@@ -22,11 +23,19 @@ static void describe(const void *self, gsa_describer *d)
     const int32_t clip = (int32_t)p[CLIP].i;
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_SQUARE_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .label_use = clip ? GSA_KEY_VECTORS : GSA_NAMES_ONLY, .labels = p[CAUSAL].i ? clip + 1 : 2 * clip + 1,
-        .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN,
-        .destinations = 1 << TOKEN, .name = "ffn" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .label_use = clip ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                              .labels = p[CAUSAL].i ? clip + 1 : 2 * clip + 1,
+                              .sources = 1 << TOKEN,
+                              .destinations = 1 << TOKEN,
+                              .name = "attend" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1 << TOKEN,
+                              .name = "ffn" });
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }
@@ -56,5 +65,9 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
 }
 
 const gsa_topology gsa_topology_full = { GSA_HEAD(params),
-    .id = "full", .summary = "every token reads every token", .reference = "Vaswani et al. 2017; Shaw et al. 2018",
-    .describe = describe, .emit = emit, .label = label };
+                                         .id = "full",
+                                         .summary = "every token reads every token",
+                                         .reference = "Vaswani et al. 2017; Shaw et al. 2018",
+                                         .describe = describe,
+                                         .emit = emit,
+                                         .label = label };

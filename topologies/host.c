@@ -20,7 +20,8 @@ static int host_fail(const gsa_host *host, const char *sentence)
     gsa_hosting *hosting = host->host;
     if (!hosting->creating || hosting->failed) return -1;
     hosting->failed = 1;
-    gsa_fail(&hosting->said, GSA_ERR_ARGUMENT, "%s", sentence && *sentence ? sentence : "create failed with an empty sentence");
+    gsa_fail(&hosting->said, GSA_ERR_ARGUMENT, "%s",
+             sentence && *sentence ? sentence : "create failed with an empty sentence");
     return -1;
 }
 
@@ -35,6 +36,10 @@ static const void *host_service(const gsa_host *host, const char *id)
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry)
 {
     *hosting = (gsa_hosting){ .registry = registry, .creating = 1 };
-    hosting->table = (gsa_host){ .struct_size = sizeof(gsa_host), .host = hosting, .alloc = host_alloc,
-                                 .release = host_release, .fail = host_fail, .service = host_service };
+    hosting->table = (gsa_host){ .struct_size = sizeof(gsa_host),
+                                 .host = hosting,
+                                 .alloc = host_alloc,
+                                 .release = host_release,
+                                 .fail = host_fail,
+                                 .service = host_service };
 }

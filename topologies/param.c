@@ -1,5 +1,4 @@
 #include "param.h"
-#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,10 +38,8 @@ static int parse_int(const char *text, int64_t *i)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     if (!*digits || digits[strspn(digits, "0123456789")]) return 0;
-    errno = 0;
-    const long long value = strtoll(text, NULL, 10);
-    *i = value;
-    return errno == 0;
+    *i = strtoll(text, NULL, 10); /* too large: the largest, which is beyond every range (they end at 2^53) */
+    return 1;
 }
 
 /* ---- choices: "clip,circular,clamp" ------------------------------------------------------------------------------------ */
@@ -53,7 +50,7 @@ static int64_t find_choice(const char *choices, const char *text)
     int64_t place = 0;
     for (const char *at = choices;; place++) {
         const size_t word = strcspn(at, ",");
-        if (word == length && memcmp(at, text, word) == 0) return length ? place : -1;
+        if (word == length && memcmp(at, text, word) == 0) return place;
         if (!at[word]) return -1;
         at += word + 1;
     }
@@ -73,10 +70,17 @@ static int parse(const gsa_param *param, const char *text, gsa_value *value)
     switch (param->type) {
     case GSA_INT:
         return parse_int(text, &value->i) && (double)value->i >= param->low && (double)value->i <= param->high;
-    case GSA_REAL: return parse_real(text, &value->x) && value->x >= param->low && value->x <= param->high;
-    case GSA_BOOL: value->i = text[0] == '1'; return (text[0] == '0' || text[0] == '1') && !text[1];
-    case GSA_CHOICE: value->i = find_choice(param->choices, text); return value->i >= 0;
-    default: value->s = text; return gsa_utf8_invalid(text, (int64_t)strlen(text)) < 0;
+    case GSA_REAL:
+        return parse_real(text, &value->x) && value->x >= param->low && value->x <= param->high;
+    case GSA_BOOL:
+        value->i = text[0] == '1';
+        return (text[0] == '0' || text[0] == '1') && !text[1];
+    case GSA_CHOICE:
+        value->i = find_choice(param->choices, text);
+        return value->i >= 0;
+    default:
+        value->s = text;
+        return gsa_utf8_invalid(text, (int64_t)strlen(text)) < 0;
     }
 }
 
@@ -95,10 +99,15 @@ int gsa_param_format(const gsa_param *param, gsa_value value, char *out, size_t 
     char number[40];
     switch (param->type) {
     case GSA_INT:
-    case GSA_BOOL: return snprintf(out, size, "%lld", (long long)value.i);
-    case GSA_REAL: format_real(value.x, number, sizeof number); return snprintf(out, size, "%s", number);
-    case GSA_CHOICE: return format_choice(param->choices, value.i, out, size);
-    default: return snprintf(out, size, "%s", value.s);
+    case GSA_BOOL:
+        return snprintf(out, size, "%lld", (long long)value.i);
+    case GSA_REAL:
+        format_real(value.x, number, sizeof number);
+        return snprintf(out, size, "%s", number);
+    case GSA_CHOICE:
+        return format_choice(param->choices, value.i, out, size);
+    default:
+        return snprintf(out, size, "%s", value.s);
     }
 }
 
@@ -118,8 +127,13 @@ void gsa_param_expected(const gsa_param *param, char *out, size_t size)
         format_real(param->high, high, sizeof high);
         snprintf(out, size, "%s from %s to %s", param->type == GSA_INT ? "an integer" : "a number", low, high);
         break;
-    case GSA_BOOL: snprintf(out, size, "0 or 1"); break;
-    case GSA_CHOICE: snprintf(out, size, "one of %s", param->choices); break;
-    default: snprintf(out, size, "a path in UTF-8");
+    case GSA_BOOL:
+        snprintf(out, size, "0 or 1");
+        break;
+    case GSA_CHOICE:
+        snprintf(out, size, "one of %s", param->choices);
+        break;
+    default:
+        snprintf(out, size, "a path in UTF-8");
     }
 }

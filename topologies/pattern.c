@@ -37,8 +37,8 @@ static gsa_status unknown_param(const gsa_topology *topology, const char *key, g
 {
     char known[768], shown[GSA_SHOWN];
     gsa_word_list(known, sizeof known, param_name_at, topology, (int)topology->n_params, key ? key : "");
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s' has no parameter %s; %s", topology->id, gsa_word_show(key, shown),
-                    known);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s' has no parameter %s; %s", topology->id,
+                    gsa_word_show(key, shown), known);
 }
 
 /* Every key is known, and none is there twice. */
@@ -108,7 +108,8 @@ static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
     if (!failed) return GSA_OK;
     if (hosting->starved) return gsa_fail(error, GSA_ERR_MEMORY, "topology '%s': out of memory in create", topology->id);
     if (!hosting->failed)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': create returned %d without a sentence", topology->id, returned);
+        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': create returned %d without a sentence", topology->id,
+                        returned);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': %s", topology->id, hosting->said.text);
 }
 

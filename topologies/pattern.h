@@ -31,7 +31,8 @@ const char *gsa_pattern_text(const gsa_pattern *pattern);
 /* The value of parameter `index` as canonical text ("0.5", "clip"), snprintf-like. */
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size);
 
-/* Builds the example's instance: through the cache where it is not NULL. */
+/* Builds the example's instance: through the cache where it is not NULL, unless `inspect` asks for places (a cached
+ * instance holds none). */
 gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_example *example,
                                 const gsa_limits *limits, int inspect, gsa_instance **instance, gsa_error *error);
 

@@ -50,7 +50,8 @@ gsa_status gsa_registry_insert(gsa_registry *registry, const gsa_entry *entry, g
     if (after > 0 && strcmp(registry->entries[place].topology->id, id) == 0)
         return gsa_fail(error, GSA_ERR_PLUGIN, "the id '%s' is taken (by %s)", id, registry->entries[place].origin);
     gsa_entry *entries = gsa_resize(registry->system, registry->entries, (size_t)registry->count + 1, sizeof *entries);
-    if (!entries) return gsa_out_of_memory(error, "the list of topologies", (registry->count + 1) * (int64_t)sizeof *entries);
+    if (!entries)
+        return gsa_out_of_memory(error, "the list of topologies", (registry->count + 1) * (int64_t)sizeof *entries);
     memmove(entries + place + 1, entries + place, (size_t)after * sizeof *entries);
     entries[place] = *entry;
     registry->entries = entries;

@@ -27,7 +27,7 @@ gsa_status gsa_registry_add(gsa_registry *registry, const gsa_topology *topology
 
 int gsa_registry_count(const gsa_registry *registry);
 const gsa_topology *gsa_registry_at(const gsa_registry *registry, int index); /* by id, ascending */
-const char *gsa_registry_origin(const gsa_registry *registry, int index);     /* "built-in" or the path */
+const char *gsa_registry_origin(const gsa_registry *registry, int index);     /* "built-in", "this program" or the path */
 /* The topology, or NULL and a sentence that lists the known ids and the nearest one. */
 const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *id, gsa_error *error);
 /* Parameter `index` of a topology, wherever its stride puts it. */

@@ -21,10 +21,18 @@ static void describe(const void *self, gsa_describer *d)
     const int cyclic = ((const gsa_value *)self)[CYCLIC].i != 0;
     d->promise(d, GSA_BY_LENGTH | (cyclic ? GSA_DUPLICATES : 0), GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .labels = N_LABELS, .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN,
-        .destinations = 1 << TOKEN, .name = "ffn" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .labels = N_LABELS,
+                              .sources = 1 << TOKEN,
+                              .destinations = 1 << TOKEN,
+                              .name = "attend" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1 << TOKEN,
+                              .name = "ffn" });
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }
@@ -49,5 +57,9 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
 }
 
 const gsa_topology gsa_topology_ring = { GSA_HEAD(params),
-    .id = "ring", .summary = "every token reads its two neighbours and itself", .reference = "Guo et al. 2019",
-    .describe = describe, .emit = emit, .label = label };
+                                         .id = "ring",
+                                         .summary = "every token reads its two neighbours and itself",
+                                         .reference = "Guo et al. 2019",
+                                         .describe = describe,
+                                         .emit = emit,
+                                         .label = label };

@@ -40,16 +40,20 @@ static gsa_status range_sound(const gsa_param *p, gsa_error *error)
     if (p->zero != 0)
         return gsa_fail(error, GSA_ERR_PLUGIN, "parameter '%s' has %d in the field `zero`", p->name, (int)p->zero);
     if (p->type == GSA_INT || p->type == GSA_REAL) {
-        if (!(p->low <= p->high) || !isfinite(p->low) || !isfinite(p->high))
+        if (p->low > p->high || !isfinite(p->low) || !isfinite(p->high))
             return gsa_fail(error, GSA_ERR_PLUGIN, "parameter '%s' has no value from %g to %g", p->name, p->low, p->high);
-        if (p->type == GSA_INT && (floor(p->low) != p->low || floor(p->high) != p->high || p->low < -exact || p->high > exact))
-            return gsa_fail(error, GSA_ERR_PLUGIN, "integer parameter '%s' has bounds %g and %g, expected integers up to 2^53",
-                            p->name, p->low, p->high);
+        if (p->type == GSA_INT &&
+            (floor(p->low) != p->low || floor(p->high) != p->high || p->low < -exact || p->high > exact))
+            return gsa_fail(error, GSA_ERR_PLUGIN,
+                            "integer parameter '%s' has bounds %g and %g, expected integers up to 2^53", p->name, p->low,
+                            p->high);
     }
     if ((p->type == GSA_CHOICE) != (p->choices != NULL) || (p->choices && !choices_sound(p->choices)))
-        return gsa_fail(error, GSA_ERR_PLUGIN,
-                        "parameter '%s' has a wrong list of choices, expected distinct words joined by commas for a choice and "
-                        "NULL for every other type", p->name);
+        return gsa_fail(
+            error, GSA_ERR_PLUGIN,
+            "parameter '%s' has a wrong list of choices, expected distinct words joined by commas for a choice and "
+            "NULL for every other type",
+            p->name);
     return GSA_OK;
 }
 
@@ -82,7 +86,8 @@ static gsa_status sizes_sound(const gsa_topology *t, gsa_error *error)
 {
     if (t->abi != GSA_ABI) return gsa_fail(error, GSA_ERR_PLUGIN, "its abi is %u, expected %u", t->abi, GSA_ABI);
     if (t->struct_size < sizeof *t)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "its struct_size is %u bytes, expected at least %zu", t->struct_size, sizeof *t);
+        return gsa_fail(error, GSA_ERR_PLUGIN, "its struct_size is %u bytes, expected at least %zu", t->struct_size,
+                        sizeof *t);
     if (t->n_params > PARAM_LIMIT || (t->n_params > 0 && !t->params))
         return gsa_fail(error, GSA_ERR_PLUGIN, "it declares %u parameters%s, expected at most %d", t->n_params,
                         t->params ? "" : " and no list of them", PARAM_LIMIT);

@@ -68,8 +68,8 @@ static char *copy(const gsa_system *system, const char *at, size_t bytes)
     return text;
 }
 
-static gsa_status add_setting(gsa_stack_spec *spec, gsa_part_spec *part, const char *key, size_t key_bytes, const char *value,
-                              size_t value_bytes, gsa_error *error)
+static gsa_status add_setting(gsa_stack_spec *spec, gsa_part_spec *part, const char *key, size_t key_bytes,
+                              const char *value, size_t value_bytes, gsa_error *error)
 {
     const gsa_system *system = spec->system;
     gsa_setting *list = room_for_one(system, part->settings, part->n_settings, sizeof *list);
@@ -176,7 +176,8 @@ gsa_status gsa_spec_parse(const gsa_system *system, const char *text, gsa_stack_
     *spec = (gsa_stack_spec){ .system = system };
     if (!text) return gsa_fail(error, GSA_ERR_ARGUMENT, "stack: the text is missing");
     if (strlen(text) > TEXT_LIMIT)
-        return gsa_fail(error, GSA_ERR_LIMIT, "stack: the text has %zu bytes, expected at most %d", strlen(text), TEXT_LIMIT);
+        return gsa_fail(error, GSA_ERR_LIMIT, "stack: the text has %zu bytes, expected at most %d", strlen(text),
+                        TEXT_LIMIT);
     reader r = { spec, text, text, error };
     gsa_status status = read_segment(&r);
     while (status == GSA_OK && *r.at == ',') {
@@ -194,8 +195,7 @@ gsa_status gsa_spec_set(gsa_stack_spec *spec, int segment, int part, const char 
         return gsa_fail(error, GSA_ERR_ARGUMENT, "stack: there is no part %d of segment %d, counted from 0", part, segment);
     if (!key || !value) return gsa_fail(error, GSA_ERR_ARGUMENT, "stack: a setting needs a key and a value");
     gsa_segment_spec *s = &spec->segments[segment];
-    if (strcmp(key, "share") != 0)
-        return add_setting(spec, &s->parts[part], key, strlen(key), value, strlen(value), error);
+    if (strcmp(key, "share") != 0) return add_setting(spec, &s->parts[part], key, strlen(key), value, strlen(value), error);
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "stack: share is %s, expected 0 or 1", gsa_word_show(value, shown));
     s->share = value[0] == '1';

@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct gsa_part_spec {
     char *id;
-    gsa_setting *settings;   /* without `share` */
+    gsa_setting *settings; /* without `share` */
     int n_settings;
 } gsa_part_spec;
 typedef struct gsa_segment_spec {

@@ -23,8 +23,13 @@ enum { RELAY_SELF, FROM_TOKEN, N_UP };
 
 static void phase(gsa_describer *d, const char *name, int32_t labels, uint64_t sources, int to)
 {
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_RELU_NORM,
-        .labels = labels, .sources = sources, .destinations = UINT64_C(1) << to, .name = name });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_RELU_NORM,
+                              .labels = labels,
+                              .sources = sources,
+                              .destinations = UINT64_C(1) << to,
+                              .name = name });
 }
 
 static void describe(const void *self, gsa_describer *d)
@@ -71,5 +76,9 @@ static void label(const void *self, int phase_index, int32_t id, char *out, size
 }
 
 const gsa_topology gsa_topology_star = { GSA_HEAD(params),
-    .id = "star", .summary = "a ring of satellites around a relay", .reference = "Guo et al. 2019",
-    .describe = describe, .emit = emit, .label = label };
+                                         .id = "star",
+                                         .summary = "a ring of satellites around a relay",
+                                         .reference = "Guo et al. 2019",
+                                         .describe = describe,
+                                         .emit = emit,
+                                         .label = label };

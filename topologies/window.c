@@ -29,10 +29,17 @@ static void describe(const void *self, gsa_describer *d)
     const int causal = ((const gsa_value *)self)[CAUSAL].i != 0;
     d->promise(d, GSA_BY_LENGTH | (causal ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN,
-        .destinations = 1 << TOKEN, .name = "ffn" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .sources = 1 << TOKEN,
+                              .destinations = 1 << TOKEN,
+                              .name = "attend" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1 << TOKEN,
+                              .name = "ffn" });
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }
@@ -48,5 +55,9 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 }
 
 const gsa_topology gsa_topology_window = { GSA_HEAD(params),
-    .id = "window", .summary = "every token reads the tokens around it", .reference = "Yang et al. 2019",
-    .create = create, .describe = describe, .emit = emit };
+                                           .id = "window",
+                                           .summary = "every token reads the tokens around it",
+                                           .reference = "Yang et al. 2019",
+                                           .create = create,
+                                           .describe = describe,
+                                           .emit = emit };

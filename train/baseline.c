@@ -4,7 +4,8 @@
 typedef struct table { /* open addressing over 64-bit hashes of features; 0 is free */
     const gsa_system *system;
     uint64_t *key;
-    int32_t *count; /* [slots, classes] */
+    int32_t *count; /* [slots, classes] examples that hold the feature */
+    int64_t *stamp; /* [slots] the example that counted it last */
     int64_t slots, used;
     int32_t classes, zero;
 } table;
@@ -35,6 +36,7 @@ static void table_release(table *t)
 {
     gsa_release(t->system, t->key);
     gsa_release(t->system, t->count);
+    gsa_release(t->system, t->stamp);
 }
 
 static gsa_status table_grow(table *t, gsa_error *error)
@@ -42,14 +44,15 @@ static gsa_status table_grow(table *t, gsa_error *error)
     table larger = { .system = t->system, .slots = t->slots ? 2 * t->slots : 1 << 12, .used = t->used, .classes = t->classes };
     larger.key = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->key);
     larger.count = gsa_alloc_zero(t->system, (size_t)larger.slots, (size_t)t->classes * sizeof *t->count);
-    if (!larger.key || !larger.count) {
+    larger.stamp = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->stamp);
+    if (!larger.key || !larger.count || !larger.stamp) {
         table_release(&larger);
-        return gsa_out_of_memory(error, "the naive Bayes baseline", larger.slots * (8 + 4 * (int64_t)t->classes));
+        return gsa_out_of_memory(error, "the naive Bayes baseline", larger.slots * (16 + 4 * (int64_t)t->classes));
     }
     for (int64_t s = 0; s < t->slots; s++) {
         if (!t->key[s]) continue;
         const int64_t slot = slot_of(&larger, t->key[s]);
-        larger.key[slot] = t->key[s];
+        larger.key[slot] = t->key[s], larger.stamp[slot] = t->stamp[s];
         for (int32_t c = 0; c < t->classes; c++) larger.count[slot * t->classes + c] = t->count[s * t->classes + c];
     }
     table_release(t);
@@ -69,6 +72,8 @@ static gsa_status count_features(table *t, const gsa_labelled *train, int bigram
                 const int64_t slot = slot_of(t, key);
                 t->used += t->key[slot] == 0;
                 t->key[slot] = key;
+                if (t->stamp[slot] == e + 1) continue;
+                t->stamp[slot] = e + 1;
                 t->count[slot * t->classes + train->label[e]]++;
                 total[train->label[e]]++;
             }
@@ -77,7 +82,8 @@ static gsa_status count_features(table *t, const gsa_labelled *train, int bigram
     return GSA_OK;
 }
 
-static int32_t guess(const table *t, const gsa_labelled *dev, int64_t e, int bigrams, const double *prior, const double *total,
+/* Stamps of dev examples are negative. */
+static int32_t guess(table *t, const gsa_labelled *dev, int64_t e, int bigrams, const double *prior, const double *total,
                      double *sum)
 {
     int32_t best = 0;
@@ -85,7 +91,8 @@ static int32_t guess(const table *t, const gsa_labelled *dev, int64_t e, int big
     for (int64_t i = dev->offset[e]; i < dev->offset[e + 1]; i++) {
         for (int f = 0; f <= (bigrams && i > dev->offset[e]); f++) {
             const int64_t slot = slot_of(t, feature_of(dev, i, f));
-            if (!t->key[slot]) continue;
+            if (!t->key[slot] || t->stamp[slot] == -e - 1) continue;
+            t->stamp[slot] = -e - 1;
             for (int32_t c = 0; c < t->classes; c++)
                 sum[c] += log((t->count[slot * t->classes + c] + 1.0) / (total[c] + (double)t->used));
         }

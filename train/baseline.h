@@ -1,5 +1,6 @@
-/* baseline.h - what needs no encoder: the majority class, and multinomial naive Bayes with add-one smoothing (Wang and Manning 2012,
- * section 2.1) over unigrams, or unigrams and bigrams. Features unseen in training are left out. */
+/* baseline.h - what needs no encoder: the majority class, and multinomial naive Bayes with add-one smoothing over unigrams, or
+ * unigrams and bigrams. A feature counts once an example (Wang and Manning 2012, section 2.1: binarised); features unseen in
+ * training are left out. */
 #ifndef GSA_BASELINE_H
 #define GSA_BASELINE_H
 #include "graph/system.h"

@@ -6,6 +6,7 @@
 #define GSA_DRIVER_H
 #include <signal.h>
 #include "graph/system.h"
+#include "kernels/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,6 +34,7 @@ typedef struct gsa_train_options {
     gsa_progress_call progress;
     void *context;
     const volatile sig_atomic_t *stop; /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
+    gsa_backend *backend;           /* NULL: made from device and threads; else this one is used, and outlives the call */
 } gsa_train_options;
 
 /* Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h), result.json. *result: one JSON object on one line
@@ -48,6 +50,9 @@ typedef struct gsa_apply_options {
     const char *device;
     int threads;
     const char *input, *output;     /* predict: "-" or a path */
+    gsa_progress_call progress;     /* messages only (kind 2); or NULL */
+    void *context;
+    gsa_backend *backend;           /* as above */
 } gsa_apply_options;
 
 /* Metrics of the model on its dev and test data. *result as above. */

@@ -1,6 +1,7 @@
 #include "train/recipe.h"
 #include <stdio.h>
 #include <string.h>
+#include "gsa/parameters.h"
 #include "topologies/param.h"
 #include "topologies/words.h"
 
@@ -247,8 +248,8 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
         gsa_value value;
         const gsa_param param = param_of(&keys[i]);
         memcpy(&value, member(recipe, i), sizeof value);
-        if (strcmp(section, keys[i].section) != 0)
-            gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", section = keys[i].section);
+        if (strcmp(section, keys[i].section) != 0) gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
+        section = keys[i].section;
         const char *text = keys[i].type == GSA_PATH ? value.s : number;
         if (keys[i].type != GSA_PATH) gsa_param_format(&param, value, number, sizeof number);
         gsa_output_format(output, "%s =%s%s\n", keys[i].name, *text ? " " : "", text);
@@ -260,7 +261,7 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
 
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe)
 {
-    static const int32_t inits[] = { 2, 3, 4, 5 }; /* gsa_init, from GSA_INIT_XAVIER on */
+    static const int32_t inits[] = { GSA_INIT_XAVIER, GSA_INIT_NORMAL, GSA_INIT_UNIFORM, GSA_INIT_FAN_IN };
     const gsa_recipe_values *v = &recipe->values;
     gsa_settings s = gsa_settings_default();
     s.hidden = (int32_t)v->model_hidden, s.heads = (int32_t)v->model_heads, s.head_dim = (int32_t)v->model_head_dim;

@@ -135,8 +135,9 @@ static const struct {
     int op;
     gsa_status status;
     int target_changes; /* the fault comes after the rename */
-} output_faults[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY, 0 }, { GSA_OP_OPEN, GSA_ERR_IO, 0 },   { GSA_OP_WRITE, GSA_ERR_IO, 0 },
-                      { GSA_OP_SYNC, GSA_ERR_IO, 0 },      { GSA_OP_CLOSE, GSA_ERR_IO, 0 },  { GSA_OP_RENAME, GSA_ERR_IO, 0 },
+} output_faults[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY, 0 }, { GSA_OP_OPEN, GSA_ERR_IO, 0 },
+                      { GSA_OP_WRITE, GSA_ERR_IO, 0 },     { GSA_OP_SYNC, GSA_ERR_IO, 0 },
+                      { GSA_OP_CLOSE, GSA_ERR_IO, 0 },     { GSA_OP_RENAME, GSA_ERR_IO, 0 },
                       { GSA_OP_KIND, GSA_ERR_IO, 0 },      { GSA_OP_SYNC_FOLDER, GSA_ERR_IO, 1 } };
 
 /* As gsa_faults_sweep, and after each fault the old file stands and nothing lies beside it. */
@@ -379,7 +380,8 @@ START_TEST(the_table_opens_as_it_says)
     for (int i = 0; i < GSA_COUNT(steps); i++) {
         const int file = s->open(NULL, path, steps[i].mode);
         ck_assert_int_ge(file, 0);
-        ck_assert_int_eq(s->write(NULL, file, steps[i].write, (int64_t)strlen(steps[i].write)), (int64_t)strlen(steps[i].write));
+        ck_assert_int_eq(s->write(NULL, file, steps[i].write, (int64_t)strlen(steps[i].write)),
+                         (int64_t)strlen(steps[i].write));
         ck_assert_int_eq(s->sync(NULL, file), 0);
         ck_assert_int_eq(s->close(NULL, file), 0);
         holds(path, steps[i].content);
@@ -400,9 +402,11 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test output[] = { GSA_TEST(a_file_is_replaced_at_commit),
-                                       GSA_TEST(any_size_of_pieces_gives_the_same_bytes), GSA_TEST(bad_targets_have_a_sentence) };
+                                       GSA_TEST(any_size_of_pieces_gives_the_same_bytes),
+                                       GSA_TEST(bad_targets_have_a_sentence) };
     static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),
-                                       GSA_TEST(a_first_file_that_fails_leaves_nothing), GSA_TEST(reading_reports_every_fault) };
+                                       GSA_TEST(a_first_file_that_fails_leaves_nothing),
+                                       GSA_TEST(reading_reports_every_fault) };
     static const gsa_test devices[] = { GSA_TEST(a_full_device_is_an_error), GSA_TEST(a_device_stays_a_device),
                                         GSA_TEST(a_fifo_is_written_directly),
                                         GSA_TEST(standard_output_is_written_and_stays_open) };

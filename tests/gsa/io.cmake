@@ -6,7 +6,7 @@ gsa_suite(NAME safetensors
 gsa_suite(NAME checkpoint
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
     ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/drawer.h
-  LINK gsa_core
+  LINK gsa_core gsa_test_backend
   CASES saving finding faults killed power_loss parameters)
 gsa_suite(NAME vocabulary
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_vocabulary.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core

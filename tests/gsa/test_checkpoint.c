@@ -1,0 +1,821 @@
+/* Checkpoints: what a save leaves, what is found, and that neither faults, kills nor lost power ever mix two of them. */
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "drawer.h"
+#include "gsa/checkpoint.h"
+#include "gsa/hash.h"
+#include "scratch.h"
+#include "support/compare.h"
+#include "support/faults.h"
+#include "support/guard.h"
+#include "support/suite.h"
+
+/* ---- a checkpoint whose files tell which it is: three files whose bytes depend on (mark, file) -------------------------------- */
+
+enum { FILES = 3, BIG = 40000 };
+static const char *const file_names[FILES] = { "model.safetensors", "config.ini", "state" };
+static const int64_t file_sizes[FILES] = { BIG, 57, 0 };
+
+static void fill(char *out, int mark, int file)
+{
+    for (int64_t i = 0; i < file_sizes[file]; i++) out[i] = (char)(mark * 31 + file * 7 + i % 13);
+}
+
+static gsa_status put_files(gsa_checkpoint *checkpoint, int mark, gsa_error *error)
+{
+    static char bytes[BIG];
+    for (int f = 0; f < FILES; f++) {
+        gsa_output *output;
+        gsa_status status = gsa_checkpoint_file(checkpoint, file_names[f], &output, error);
+        if (status != GSA_OK) return status;
+        fill(bytes, mark, f);
+        gsa_output_write(output, bytes, file_sizes[f]);
+        if ((status = gsa_output_commit(output, error)) != GSA_OK) return status;
+    }
+    return GSA_OK;
+}
+
+static gsa_status save(const gsa_system *system, const char *folder, int64_t step, int mark, int keep, gsa_error *error)
+{
+    gsa_checkpoint *checkpoint;
+    gsa_status status = gsa_checkpoint_begin(system, folder, step, &checkpoint, error);
+    if (status != GSA_OK) return status;
+    status = put_files(checkpoint, mark, error);
+    if (status == GSA_OK) return gsa_checkpoint_commit(checkpoint, keep, error);
+    gsa_checkpoint_abandon(checkpoint);
+    return status;
+}
+
+static void must_save(const char *folder, int64_t step, int mark, int keep)
+{
+    gsa_error error = { 0 };
+    const gsa_status status = save(NULL, folder, step, mark, keep, &error);
+    ck_assert_msg(status == GSA_OK, "%s", error.text);
+}
+
+/* Are the files of `path` those of `mark`, all of them? */
+static int is_mark(const gsa_system *system, const char *path, int mark)
+{
+    static char expected[BIG];
+    int same = 0;
+    for (int f = 0; f < FILES; f++) {
+        char name[512], *bytes = NULL;
+        int64_t count;
+        snprintf(name, sizeof name, "%s/%s", path, file_names[f]);
+        ck_assert_int_eq(gsa_read_file(system, name, 1 << 20, &bytes, &count, NULL), GSA_OK);
+        fill(expected, mark, f);
+        same += count == file_sizes[f] && memcmp(bytes, expected, (size_t)count) == 0;
+        gsa_release(system, bytes);
+    }
+    return same == FILES;
+}
+
+/* The last part of the path that is found, "" when none is; which mark, when it is one of `marks`. */
+static const char *found(const gsa_system *system, const char *folder, const int *marks, int *mark, int *warned)
+{
+    static char name[128];
+    char *path, *warning;
+    gsa_error error = { 0 };
+    name[0] = 0, *mark = -1, *warned = 0;
+    const gsa_status status = gsa_checkpoint_find(system, folder, &path, &warning, &error);
+    if (status != GSA_OK) {
+        ck_assert_ptr_null(path);
+        ck_assert_ptr_null(warning);
+        ck_assert_int_ne(error.text[0], 0);
+        return name;
+    }
+    for (; *marks >= 0; marks++)
+        if (is_mark(system, path, *marks)) *mark = *marks;
+    *warned = warning != NULL;
+    snprintf(name, sizeof name, "%s", strrchr(path, '/') + 1);
+    gsa_release(system, path);
+    gsa_release(system, warning);
+    return name;
+}
+
+/* The names in a folder, sorted, with a space between them. */
+typedef struct name_list {
+    char at[40][64];
+    int count;
+} name_list;
+
+static int add_name(void *context, const char *name)
+{
+    name_list *list = context;
+    ck_assert_int_lt(list->count, GSA_COUNT(list->at));
+    snprintf(list->at[list->count++], sizeof list->at[0], "%s", name);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static const char *names_in(const gsa_system *system, const char *folder)
+{
+    static char out[2048];
+    static name_list list;
+    list.count = 0, out[0] = 0;
+    ck_assert_int_eq(system->list(system->user, folder, add_name, &list), 0);
+    qsort(list.at, (size_t)list.count, sizeof list.at[0], by_name);
+    for (int i = 0; i < list.count; i++) snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s", i ? " " : "", list.at[i]);
+    return out;
+}
+
+#define NAMES(scratch) names_in(gsa_system_default(), (scratch).folder)
+
+/* ---- saving -------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(manifest_is_what_sha256sum_checks)
+{
+    gsa_scratch scratch;
+    int64_t bytes;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 12, 1, 1);
+    ck_assert_str_eq(NAMES(scratch), "latest step-12");
+    ck_assert_str_eq(names_in(gsa_system_default(), gsa_scratch_path(&scratch, "step-12")),
+                     "config.ini manifest.sha256 model.safetensors state");
+    char *latest = gsa_get_file(gsa_scratch_path(&scratch, "latest"), &bytes);
+    ck_assert_str_eq(latest, "step-12\n");
+    char *manifest = gsa_get_file(gsa_scratch_path(&scratch, "step-12/manifest.sha256"), &bytes), expected[512] = "", hex[65];
+    for (int f = 0; f < FILES; f++) {
+        static char content[BIG];
+        gsa_sha256 hash;
+        fill(content, 1, f);
+        gsa_sha256_start(&hash);
+        gsa_sha256_add(&hash, content, file_sizes[f]);
+        gsa_sha256_end(&hash, hex);
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex, file_names[f]);
+    }
+    ck_assert_str_eq(manifest, expected);
+    char command[512];
+    snprintf(command, sizeof command,
+             "cd '%s/step-12' && { command -v sha256sum >/dev/null || exit 0; sha256sum -c --strict --quiet manifest.sha256; }",
+             scratch.folder);
+    ck_assert_int_eq(system(command), 0);
+    free(latest);
+    free(manifest);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(so_many_stay)
+{
+    static const char *const left[][3] = {
+        { "latest step-1", "latest step-1", "latest step-1" },
+        { "latest step-2", "latest step-1 step-2", "latest step-1 step-2" },
+        { "latest step-3", "latest step-2 step-3", "latest step-1 step-2 step-3" },
+        { "latest step-4", "latest step-3 step-4", "latest step-2 step-3 step-4" },
+    };
+    for (int keep = 1; keep <= 3; keep++) {
+        gsa_scratch scratch;
+        gsa_scratch_open(&scratch);
+        for (int step = 1; step <= GSA_COUNT(left); step++) {
+            must_save(scratch.folder, step, step, keep);
+            ck_assert_str_eq(NAMES(scratch), left[step - 1][keep - 1]);
+        }
+        gsa_scratch_close(&scratch);
+    }
+}
+END_TEST
+
+/* A run taken up from step 10 of 10, 20, 30 writes 15: the steps of the other line go first. */
+START_TEST(previous_stays_and_not_the_abandoned)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    for (int step = 10; step <= 30; step += 10) must_save(scratch.folder, step, step, 3);
+    must_save(scratch.folder, 15, 15, 2);
+    ck_assert_str_eq(NAMES(scratch), "latest step-10 step-15");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(same_step_again)
+{
+    static const int marks[] = { 1, 2, -1 };
+    gsa_scratch scratch;
+    int mark, warned;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 0, 1, 2);
+    must_save(scratch.folder, 0, 2, 2);
+    ck_assert_str_eq(NAMES(scratch), "latest step-0");
+    ck_assert_str_eq(found(NULL, scratch.folder, marks, &mark, &warned), "step-0");
+    ck_assert_int_eq(mark, 2);
+    ck_assert_int_eq(warned, 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+static void copy_step(const gsa_scratch *scratch, const char *from, const char *to)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp -r '%s/%s' '%s/%s'", scratch->folder, from, scratch->folder, to);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(leftovers_go_and_others_stay)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 3);
+    must_save(scratch.folder, 2, 2, 3);
+    copy_step(&scratch, "step-1", "step-7.tmp");
+    copy_step(&scratch, "step-1", "step-2.old");                 /* beside its step-2: removed */
+    copy_step(&scratch, "step-1", "step-4.old");                 /* alone: put back */
+    copy_step(&scratch, "step-1", "step-x");
+    copy_step(&scratch, "step-1", "step-007");
+    copy_step(&scratch, "step-1", "step-007.tmp");
+    gsa_put_file(gsa_scratch_path(&scratch, "latest.tmp-0a1b"), "step", 4);
+    gsa_put_file(gsa_scratch_path(&scratch, "notes.tmp"), "mine", 4);
+    must_save(scratch.folder, 5, 5, 3);
+    ck_assert_str_eq(NAMES(scratch), "latest notes.tmp step-007 step-007.tmp step-2 step-4 step-5 step-x");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(abandoned_leaves_nothing)
+{
+    gsa_scratch scratch;
+    gsa_checkpoint *checkpoint;
+    gsa_scratch_open(&scratch);
+    const char *folder = gsa_scratch_path(&scratch, "a/b/c");    /* made with its parents */
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, folder, 3, &checkpoint, NULL), GSA_OK);
+    ck_assert_int_eq(put_files(checkpoint, 1, NULL), GSA_OK);
+    ck_assert_str_eq(names_in(gsa_system_default(), folder), "step-3.tmp");
+    gsa_checkpoint_abandon(checkpoint);
+    gsa_checkpoint_abandon(NULL);
+    ck_assert_str_eq(names_in(gsa_system_default(), folder), "");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    static const char *const bad[] = { "", ".", "..", ".hidden", "a/b", "../up", "a b", "a\nb", "a*", "é", "manifest.sha256" };
+    gsa_scratch scratch;
+    gsa_checkpoint *checkpoint;
+    gsa_output *output;
+    gsa_error error = { 0 };
+    char long_name[140];
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, -1, &checkpoint, &error), GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(error.text, "a checkpoint's step is -1, not 0 or more");
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, INT64_MAX, &checkpoint, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, "", 1, &checkpoint, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, "/dev/null/x", 1, &checkpoint, &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);
+    memset(long_name, 'n', sizeof long_name);
+    long_name[129] = 0;
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, long_name, &output, &error), GSA_ERR_ARGUMENT);
+    for (int i = 0; i < GSA_COUNT(bad); i++)
+        ck_assert_int_eq(gsa_checkpoint_file(checkpoint, bad[i], &output, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_OK);
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "'a' stands in"));
+    ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 0, &error), GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(error.text, "0 checkpoints cannot be kept: expected 1 or more");
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 1, &error), GSA_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "has no files"));
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_OK);
+    gsa_output_abandon(output); /* a file that was announced and never came */
+    ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 1, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "step-1.tmp/a' cannot be read"));
+    ck_assert_str_eq(NAMES(scratch), "");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* ---- finding ------------------------------------------------------------------------------------------------------------- */
+
+static void flip(const char *path, int64_t at)
+{
+    int64_t count;
+    char *bytes = gsa_get_file(path, &count);
+    bytes[at < count ? at : count - 1] ^= 1;
+    gsa_put_file(path, bytes, count);
+    free(bytes);
+}
+
+typedef struct damage {
+    const char *file; /* what is damaged */
+    const char *text; /* NULL: removed; "^": a bit is flipped; else its new bytes */
+    const char *says;
+} damage;
+
+#define HASH64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+static const damage damages[] = {
+    { "step-2/model.safetensors", "^", "step-2/model.safetensors' does not have the hash that its manifest says" },
+    { "step-2/model.safetensors", NULL, "step-2/model.safetensors' cannot be read: No such file" },
+    { "step-2/model.safetensors", "", "step-2/model.safetensors' does not have the hash" },
+    { "step-2/config.ini", "^", "step-2/config.ini' does not have the hash" },
+    { "step-2/state", "x", "step-2/state' does not have the hash" },
+    { "step-2/manifest.sha256", "^", "step-2/m" },
+    { "step-2/manifest.sha256", NULL, "step-2/manifest.sha256' cannot be opened: No such file" },
+    { "step-2/manifest.sha256", "", "step-2/manifest.sha256:1: the line does not end" },
+    { "step-2/manifest.sha256", HASH64 "  state", "step-2/manifest.sha256:1: the line does not end" },
+    { "step-2/manifest.sha256", "\n", "step-2/manifest.sha256:1: expected a hash, two spaces and a file's name" },
+    { "step-2/manifest.sha256", HASH64 " state\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", HASH64 " *state\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", HASH64 "  ../state\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", HASH64 "  manifest.sha256\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", HASH64 "0  state\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  state\n\n",
+      "manifest.sha256:2: expected a hash" },
+    { "latest", NULL, "latest' cannot be opened: No such file" },
+    { "latest", "", "latest:1: expected one line, 'step-N'" },
+    { "latest", "step-2", "latest:1: expected one line" },
+    { "latest", "step-2\n\n", "latest:1: expected one line" },
+    { "latest", "step-02\n", "latest:1: expected one line" },
+    { "latest", "step-2.tmp\n", "latest:1: expected one line" },
+    { "latest", "../step-2\n", "latest:1: expected one line" },
+    { "latest", "step-9999999999999999999\n", "latest:1: expected one line" },
+    { "latest", "step-5\n", "step-5' is not there" },
+    { "latest", "step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2\n", "latest' is longer than 64 bytes" },
+};
+
+START_TEST(damage_is_named_and_passed_over)
+{
+    const damage *d = &damages[_i];
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    const char *file = gsa_scratch_path(&scratch, "%s", d->file);
+    if (!d->text) ck_assert_int_eq(remove(file), 0);
+    else if (strcmp(d->text, "^") == 0) flip(file, 20);
+    else gsa_put_file(file, d->text, (int64_t)strlen(d->text));
+    ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error) == GSA_OK, "%s", error.text);
+    const int step = strncmp(d->file, "step-2", 6) == 0 ? 1 : 2; /* where `latest` alone is damaged, the newest is whole */
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-%d", step));
+    ck_assert_msg(is_mark(NULL, path, step), "%s", path);
+    ck_assert_ptr_nonnull(warning);
+    ck_assert_msg(strstr(warning, d->says) != NULL, "%s", warning);
+    ck_assert_ptr_nonnull(strstr(warning, gsa_scratch_path(&scratch, "step-%d' is used instead", step)));
+    gsa_release(NULL, path);
+    gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(every_flipped_byte_is_seen)
+{
+    static const int marks[] = { 1, 2, -1 };
+    gsa_scratch scratch;
+    int mark, warned;
+    int64_t count;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    for (int f = -1; f < 2; f++) {
+        const char *file = gsa_scratch_path(&scratch, "step-2/%s", f < 0 ? "manifest.sha256" : file_names[f]);
+        char *bytes = gsa_get_file(file, &count);
+        free(bytes);
+        for (int64_t at = 0; at < count; at += f == 0 ? 977 : 1) {
+            flip(file, at);
+            ck_assert_msg(strcmp(found(NULL, scratch.folder, marks, &mark, &warned), "step-1") == 0, "byte %lld", (long long)at);
+            ck_assert_int_eq(mark, 1);
+            ck_assert_int_eq(warned, 1);
+            flip(file, at);
+        }
+    }
+    ck_assert_str_eq(found(NULL, scratch.folder, marks, &mark, &warned), "step-2");
+    ck_assert_int_eq(warned, 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(none_is_whole)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    const char *absent = gsa_scratch_path(&scratch, "absent"), *latest = gsa_scratch_path(&scratch, "latest");
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: '"));
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, absent, &path, &warning, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "is no folder of checkpoints"));
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, latest, &path, &warning, &error), GSA_ERR_IO);
+    flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 3);
+    flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: "));
+    ck_assert_ptr_nonnull(strstr(error.text, "step-2/config.ini' does not have the hash"));
+    ck_assert_ptr_null(path);
+    ck_assert_ptr_null(warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A step's own folder is taken as it is: whoever names it does not want another. */
+START_TEST(a_step_itself)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    const char *step = gsa_scratch_path(&scratch, "step-1");
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, &path, &warning, &error), GSA_OK);
+    ck_assert_str_eq(path, step);
+    ck_assert_ptr_null(warning);
+    gsa_release(NULL, path);
+    flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 0);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "step-1/config.ini' does not have the hash"));
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+    int64_t old_step, new_step;
+    int keep;
+} plan;
+
+/* The n-th call of one sort fails while a second checkpoint is saved. 0: there is no n-th. */
+static int fault_once(const plan *p, int op, int n, int forever)
+{
+    static const int marks[] = { 1, 2, 3, -1 };
+    gsa_scratch scratch;
+    gsa_faults faults;
+    gsa_error error = { 0 };
+    int mark, warned;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, p->old_step, 1, p->keep);
+    gsa_faults_start(&faults);
+    faults.fail[op] = n, faults.forever = forever;
+    const gsa_status status = save(&faults.table, scratch.folder, p->new_step, 2, p->keep, &error);
+    const int reached = faults.calls[op] >= n;
+    ck_assert_msg(gsa_faults_live(&faults) == 0, "op %d call %d: %lld live", op, n, (long long)gsa_faults_live(&faults));
+    ck_assert_msg((status == GSA_OK) == (error.text[0] == 0), "op %d call %d: status %d, '%s'", op, n, (int)status, error.text);
+    found(NULL, scratch.folder, marks, &mark, &warned);
+    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK), "op %d call %d forever %d: status %d, mark %d", op, n, forever,
+                  (int)status, mark);
+    if (op != GSA_OP_KIND && op != GSA_OP_CLOSE && reached)
+        ck_assert_msg(status == (op == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO), "op %d call %d: status %d", op, n,
+                      (int)status);
+    must_save(scratch.folder, p->new_step, 3, p->keep); /* the next save finds nothing in its way, and cleans */
+    found(NULL, scratch.folder, marks, &mark, &warned);
+    ck_assert_int_eq(mark, 3);
+    ck_assert_int_eq(warned, 0);
+    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp") + gsa_count_entries(scratch.folder, ".old"), 0);
+    gsa_scratch_close(&scratch);
+    return reached;
+}
+
+START_TEST(old_or_new_whatever_fails)
+{
+    static const plan plans[] = { { 1, 2, 2 }, { 1, 2, 1 }, { 5, 5, 1 } };
+    int tried = 0;
+    for (int op = 0; op < GSA_OPS; op++)
+        for (int n = 1, reached = 1; reached; n++) {
+            reached = fault_once(&plans[_i], op, n, 0);
+            if (reached) fault_once(&plans[_i], op, n, 1), tried += 2;
+        }
+    ck_assert_int_gt(tried, 100);
+}
+END_TEST
+
+static gsa_status try_finding(gsa_faults *faults, void *folder)
+{
+    char *path, *warning;
+    const gsa_status status = gsa_checkpoint_find(&faults->table, folder, &path, &warning, NULL);
+    gsa_release(&faults->table, path);
+    gsa_release(&faults->table, warning);
+    return status;
+}
+
+START_TEST(finding_with_faults)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder), 0);
+    flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_LIST, 0, GSA_ERR_IO, try_finding, scratch.folder), 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* ---- killed -------------------------------------------------------------------------------------------------------------- */
+
+static void save_for_ever(const char *folder, int64_t step)
+{
+    for (;; step++)
+        if (save(NULL, folder, step, (int)(step % 100), 2, NULL) != GSA_OK) _exit(1);
+}
+
+static int64_t step_found(const char *folder)
+{
+    char *path, *warning;
+    gsa_error error = { 0 };
+    ck_assert_msg(gsa_checkpoint_find(NULL, folder, &path, &warning, &error) == GSA_OK, "%s", error.text);
+    const int64_t step = atoll(strrchr(path, '-') + 1);
+    ck_assert_msg(is_mark(NULL, path, (int)(step % 100)), "%s is mixed", path);
+    ck_assert_msg(warning == NULL, "%s", warning);
+    gsa_release(NULL, path);
+    return step;
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The moments lie within the time of three saves, as the slowest of a few took it. */
+static int64_t last_moment(const char *folder)
+{
+    int64_t slowest = 0;
+    for (int step = 1; step <= 5; step++) {
+        const int64_t start = nanoseconds();
+        must_save(folder, step, step, 2);
+        const int64_t took = nanoseconds() - start;
+        if (took > slowest) slowest = took;
+    }
+    return 1000000 + (3 * slowest < 300000000 ? 3 * slowest : 300000000);
+}
+
+START_TEST(killed_at_any_moment)
+{
+    enum { KILLS = 250 };
+    gsa_dice dice = { 9 };
+    gsa_scratch scratch;
+    int leftovers = 0;
+    gsa_scratch_open(&scratch);
+    const int64_t last = last_moment(scratch.folder);
+    int64_t step = 5;
+    for (int kill_number = 0; kill_number < KILLS; kill_number++) {
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) save_for_ever(scratch.folder, step + 1);
+        const struct timespec moment = { 0, gsa_between(&dice, 0, last) };
+        nanosleep(&moment, NULL);
+        int status;
+        kill(child, SIGKILL);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFSIGNALED(status), "the child ended by itself, status %d", status);
+        const int left = gsa_count_entries(scratch.folder, ".tmp");
+        ck_assert_int_le(left, 1);
+        leftovers += left;
+        const int64_t now = step_found(scratch.folder);
+        ck_assert_int_ge(now, step);
+        step = now;
+    }
+    must_save(scratch.folder, step + 1, 0, 2);
+    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp"), 0);
+    printf("%d kills, step %lld reached, %d leftovers, 0 unreadable\n", KILLS, (long long)step, leftovers);
+    ck_assert_int_gt(leftovers, 0); /* else no save was cut */
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* ---- power loss ---------------------------------------------------------------------------------------------------------- */
+
+/* The power goes after `power` changes of the second save. Returns 0 when it came to its end before. */
+static int power_lost(const plan *p, int64_t power, gsa_dice *dice)
+{
+    static const int marks[] = { 1, 2, 3, -1 };
+    gsa_drawer drawer;
+    gsa_error error = { 0 };
+    int mark, warned;
+    gsa_drawer_open(&drawer);
+    ck_assert_int_eq(save(&drawer.table, "/runs/one", p->old_step, 1, p->keep, NULL), GSA_OK);
+    gsa_drawer_power_cycle(&drawer, dice); /* what was promised is kept */
+    found(&drawer.table, "/runs/one", marks, &mark, &warned);
+    ck_assert_int_eq(mark, 1);
+    drawer.power = power;
+    const gsa_status status = save(&drawer.table, "/runs/one", p->new_step, 2, p->keep, NULL);
+    const int cut = drawer.dead;
+    ck_assert_int_eq(status != GSA_OK, cut);
+    gsa_drawer_power_cycle(&drawer, dice);
+    const char *name = found(&drawer.table, "/runs/one", marks, &mark, &warned);
+    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK), "change %lld: found '%s' with mark %d in '%s'", (long long)power,
+                  name, mark, names_in(&drawer.table, "/runs/one"));
+    const gsa_status again = save(&drawer.table, "/runs/one", p->new_step + 1, 3, p->keep, &error);
+    ck_assert_msg(again == GSA_OK, "change %lld: %s", (long long)power, error.text);
+    found(&drawer.table, "/runs/one", marks, &mark, &warned);
+    ck_assert_int_eq(mark, 3);
+    ck_assert_int_eq(warned, 0);
+    const char *left = names_in(&drawer.table, "/runs/one");
+    ck_assert_msg(!strstr(left, ".tmp") && !strstr(left, ".old"), "%s", left);
+    gsa_drawer_close(&drawer);
+    return cut;
+}
+
+START_TEST(old_or_new_without_power)
+{
+    enum { ROLLS = 12 };
+    static const plan plans[] = { { 1, 2, 2 }, { 1, 2, 1 }, { 5, 5, 1 } };
+    int runs = 0;
+    for (int64_t power = 1, cut = 1; cut; power++)
+        for (int roll = 0; roll < ROLLS && cut; roll++, runs++) {
+            gsa_dice dice = { (uint64_t)(power * 1000 + roll) };
+            cut = power_lost(&plans[_i], power, &dice);
+        }
+    printf("%d power cycles\n", runs);
+    ck_assert_int_gt(runs, 200);
+}
+END_TEST
+
+/* ---- parameters ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct matrix {
+    const char *name;
+    int64_t rows, cols;
+} matrix;
+static const matrix model[] = { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } };
+
+static gsa_parameters *make_model(const gsa_system *system, gsa_backend *backend, uint32_t seed, const matrix *m, int count)
+{
+    gsa_parameters *parameters;
+    ck_assert_int_eq(gsa_parameters_create(system, backend, seed, &parameters, NULL), GSA_OK);
+    for (int i = 0; i < count; i++) {
+        gsa_parameter *made;
+        ck_assert_int_eq(gsa_parameters_add(parameters, m[i].name, m[i].rows, m[i].cols, GSA_INIT_NORMAL, 1, 0, &made, NULL),
+                         GSA_OK);
+    }
+    return parameters;
+}
+
+static gsa_status write_model(const gsa_system *system, const gsa_parameters *parameters, const char *path)
+{
+    static const gsa_note notes[] = { { "format", "test" } };
+    gsa_output *output;
+    gsa_status status = gsa_output_open(system, path, &output, NULL);
+    if (status != GSA_OK) return status;
+    status = gsa_parameters_write(system, parameters, output, notes, 1, NULL);
+    if (status == GSA_OK) return gsa_output_commit(output, NULL);
+    gsa_output_abandon(output);
+    return status;
+}
+
+static int same_values(gsa_parameters *a, gsa_parameters *b)
+{
+    int same = 1;
+    for (int i = 0; i < gsa_parameters_count(a); i++) {
+        const gsa_tensor *x = &gsa_parameters_at(a, i)->value, *y = &gsa_parameters_at(b, i)->value;
+        double u[64], v[64];
+        ck_assert_int_eq(gsa_tensor_read(gsa_parameters_backend(a), x, 0, u, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_tensor_read(gsa_parameters_backend(b), y, 0, v, NULL), GSA_OK);
+        same = same && memcmp(u, v, (size_t)(x->rows * x->cols) * sizeof *u) == 0;
+    }
+    return same;
+}
+
+typedef gsa_status make_backend(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+static make_backend *const makers[] = { gsa_backend_ref, gsa_backend_guard };
+
+START_TEST(parameters_come_back)
+{
+    gsa_backend *backend;
+    gsa_scratch scratch;
+    gsa_error error = { 0 };
+    gsa_safetensors file;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "model.safetensors");
+    const int real = _i % 2;
+    ck_assert_int_eq(makers[_i / 2](NULL, real, 1, &backend, NULL), GSA_OK);
+    gsa_parameters *a = make_model(NULL, backend, 1, model, 4), *b = make_model(NULL, backend, 2, model, 4);
+    ck_assert(!same_values(a, b));
+    ck_assert_int_eq(write_model(NULL, a, path), GSA_OK);
+    ck_assert_msg(gsa_parameters_read(NULL, b, path, &error) == GSA_OK, "%s", error.text);
+    ck_assert(same_values(a, b));
+    ck_assert_int_eq(gsa_safetensors_read(NULL, path, &file, NULL), GSA_OK);
+    ck_assert_int_eq(file.count, 4);
+    ck_assert_str_eq(gsa_safetensors_note(&file, "format"), "test");
+    const gsa_blob *blob = gsa_safetensors_find(&file, "a.q.weight");
+    ck_assert_int_eq(blob->dtype, real == GSA_F32 ? GSA_DTYPE_F32 : GSA_DTYPE_F64);
+    ck_assert_int_eq(blob->dims, 2);
+    ck_assert_int_eq(blob->shape[0], 3);
+    ck_assert_int_eq(blob->shape[1], 4);
+    gsa_safetensors_release(&file);
+    gsa_parameters_release(a);
+    gsa_parameters_release(b);
+    gsa_backend_release(backend);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* The file of `model` read into these: a sentence, and not one value changed. */
+static const struct {
+    matrix m[6];
+    int count, real;
+    const char *says;
+} others[] = {
+    { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 } }, 3, GSA_F32,
+      "checkpoint of another model: 'PATH' holds 'one', which this model does not have" },
+    { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 }, { "new", 1, 1 } }, 5, GSA_F32,
+      "checkpoint of another model: 'PATH' has no 'new', which this model needs" },
+    { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 8, 2 }, { "one", 1, 1 } }, 4, GSA_F32,
+      "checkpoint of another model: 'embedding' of 'PATH' is [7, 2], and this model's is [8, 2]" },
+    { { { "a.q.weight", 4, 3 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } }, 4, GSA_F32,
+      "checkpoint of another model: 'a.q.weight' of 'PATH' is [3, 4], and this model's is [4, 3]" },
+    { { { "b.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } }, 4, GSA_F32,
+      "checkpoint of another model: 'PATH' has no 'b.q.weight', which this model needs" },
+    { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } }, 4, GSA_F64,
+      "checkpoint of another precision: 'a.q.weight' of 'PATH' is not F64, in which 'ref' computes" },
+};
+
+START_TEST(checkpoint_of_another_model)
+{
+    gsa_backend *backend, *reading;
+    gsa_scratch scratch;
+    gsa_error error = { 0 };
+    char expected[1024];
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "m"), *mark = strstr(others[_i].says, "PATH");
+    snprintf(expected, sizeof expected, "%.*s%s%s", (int)(mark - others[_i].says), others[_i].says, path, mark + 4);
+    ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &backend, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_backend_ref(NULL, others[_i].real, 1, &reading, NULL), GSA_OK);
+    gsa_parameters *a = make_model(NULL, backend, 1, model, 4);
+    ck_assert_int_eq(write_model(NULL, a, path), GSA_OK);
+    gsa_parameters *b = make_model(NULL, reading, 2, others[_i].m, others[_i].count);
+    gsa_parameters *untouched = make_model(NULL, reading, 2, others[_i].m, others[_i].count);
+    ck_assert_int_eq(gsa_parameters_read(NULL, b, path, &error), GSA_ERR_FORMAT);
+    ck_assert_str_eq(error.text, expected);
+    ck_assert(same_values(b, untouched));
+    gsa_parameters_release(a);
+    gsa_parameters_release(b);
+    gsa_parameters_release(untouched);
+    gsa_backend_release(reading);
+    gsa_backend_release(backend);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+typedef struct model_on_file {
+    gsa_parameters *parameters;
+    const char *path;
+} model_on_file;
+
+static gsa_status try_writing_model(gsa_faults *faults, void *context)
+{
+    const model_on_file *m = context;
+    return write_model(&faults->table, m->parameters, m->path);
+}
+
+static gsa_status try_reading_model(gsa_faults *faults, void *context)
+{
+    const model_on_file *m = context;
+    return gsa_parameters_read(&faults->table, m->parameters, m->path, NULL);
+}
+
+START_TEST(parameters_with_faults)
+{
+    gsa_backend *backend;
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(makers[_i](NULL, GSA_F32, 1, &backend, NULL), GSA_OK);
+    model_on_file m = { make_model(NULL, backend, 1, model, 4), gsa_scratch_path(&scratch, "m") };
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_writing_model, &m), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_WRITE, 0, GSA_ERR_IO, try_writing_model, &m), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_reading_model, &m), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, try_reading_model, &m), 0);
+    gsa_parameters_release(m.parameters);
+    gsa_backend_release(backend);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test saving[] = { GSA_TEST(manifest_is_what_sha256sum_checks), GSA_TEST(so_many_stay),
+                                       GSA_TEST(previous_stays_and_not_the_abandoned), GSA_TEST(same_step_again),
+                                       GSA_TEST(leftovers_go_and_others_stay), GSA_TEST(abandoned_leaves_nothing),
+                                       GSA_TEST(refusals) };
+    static const gsa_test finding[] = { GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
+                                        GSA_TEST(every_flipped_byte_is_seen), GSA_TEST(none_is_whole), GSA_TEST(a_step_itself) };
+    static const gsa_test faults[] = { GSA_LOOP(old_or_new_whatever_fails, 3), GSA_TEST(finding_with_faults) };
+    static const gsa_test killed[] = { GSA_TEST(killed_at_any_moment) };
+    static const gsa_test power[] = { GSA_LOOP(old_or_new_without_power, 3) };
+    static const gsa_test parameters[] = { GSA_LOOP(parameters_come_back, 4),
+                                           GSA_LOOP(checkpoint_of_another_model, GSA_COUNT(others)),
+                                           GSA_LOOP(parameters_with_faults, GSA_COUNT(makers)) };
+    static const gsa_case cases[] = { GSA_CASE("saving", saving, 60),   GSA_CASE("finding", finding, 60),
+                                      GSA_CASE("faults", faults, 120),  GSA_CASE("killed", killed, 120),
+                                      GSA_CASE("power_loss", power, 120), GSA_CASE("parameters", parameters, 60) };
+    return gsa_run_suite("checkpoint", cases, GSA_COUNT(cases), argc, argv);
+}

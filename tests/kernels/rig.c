@@ -153,6 +153,11 @@ int rig_find(const rig *r, const char *name)
 void rig_edges(rig *r, edges_wish wish)
 {
     edges_random(&r->maker, &r->dice, wish);
+    rig_graph(r);
+}
+
+void rig_graph(rig *r)
+{
     r->device = edges_upload(r->b, &r->maker.view);
     r->has_edges = 1;
 }

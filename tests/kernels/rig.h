@@ -54,6 +54,7 @@ int rig_other(rig *r, const char *name, int type, int role, int64_t count, const
 void rig_set(rig *r, int tensor, int64_t i, double value);
 int rig_find(const rig *r, const char *name); /* -1: none */
 void rig_edges(rig *r, edges_wish wish);
+void rig_graph(rig *r); /* takes the graph that the caller made in r->maker */
 void rig_dropout(rig *r, double p, int64_t rows);
 void rig_end(rig *r);
 

@@ -76,6 +76,13 @@ START_TEST(every_op_is_wrapped)
 }
 END_TEST
 
+static int all_are(const unsigned char *bytes, int64_t count, int value)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (bytes[i] != value) return 0;
+    return 1;
+}
+
 START_TEST(new_memory_is_nan_and_blocks_do_not_meet)
 {
     enum { BLOCKS = 300 };
@@ -89,7 +96,7 @@ START_TEST(new_memory_is_nan_and_blocks_do_not_meet)
         if (at[i]) { /* still holds what was written, whatever happened around it */
             host = malloc((size_t)bytes[i] + 1);
             ck_assert_int_eq(b->download(b, host, at[i], bytes[i]), GSA_OK);
-            for (int64_t j = 0; j < bytes[i]; j++) ck_assert_int_eq(host[j], i % 251);
+            ck_assert(all_are(host, bytes[i], i % 251));
             b->free(b, at[i]);
             at[i] = NULL;
         } else {
@@ -98,7 +105,7 @@ START_TEST(new_memory_is_nan_and_blocks_do_not_meet)
             at[i] = b->alloc(b, bytes[i]);
             ck_assert_int_eq((int)((uintptr_t)at[i] % 64), 0);
             ck_assert_int_eq(b->download(b, host, at[i], bytes[i]), GSA_OK);
-            for (int64_t j = 0; j < bytes[i]; j++) ck_assert_int_eq(host[j], 0xff);
+            ck_assert(all_are(host, bytes[i], 0xff));
             memset(host, i % 251, (size_t)bytes[i]);
             ck_assert_int_eq(b->upload(b, at[i], host, bytes[i]), GSA_OK);
         }

@@ -124,13 +124,15 @@ static void add_edges(work *w, const int first[ORACLE_KINDS])
                 add_rows(w, p, k, first[k]);
 }
 
-static void name_summary(work *w)
+/* A pattern whose readout has a summary node must name one for every example that is not empty. */
+static void name_summary(work *w, int length)
 {
-    int kinds[ORACLE_KINDS], n = 0;
+    int kinds[ORACLE_KINDS], n = 0, must = 0;
+    for (int i = 0; i < w->pattern->pools; i++) must |= length && w->pattern->pool[i].pool == GSA_SUMMARY_NODE;
     w->graph.summary_kind = -1;
     for (int k = 0; k < w->pattern->kinds; k++)
         if (w->graph.nodes[k]) kinds[n++] = k;
-    if (!n || gsa_unit(&w->dice) < 0.2) return;
+    if (!n || (!must && gsa_unit(&w->dice) < 0.5)) return;
     w->graph.summary_kind = kinds[gsa_between(&w->dice, 0, n - 1)];
     w->graph.summary_index = (int)gsa_between(&w->dice, 0, w->graph.nodes[w->graph.summary_kind] - 1);
     record(&w->graph, (oracle_event){ .what = ORACLE_NAME_SUMMARY, .kind = w->graph.summary_kind, .count = w->graph.summary_index });
@@ -153,7 +155,7 @@ oracle_graph oracle_invent_graph(const oracle_model *model, const oracle_pattern
         if (w.there[k] < w.graph.nodes[k]) add_nodes(&w, k, w.graph.nodes[k] - w.there[k]);
     }
     add_edges(&w, first);
-    name_summary(&w);
+    name_summary(&w, example->length);
     return w.graph;
 }
 

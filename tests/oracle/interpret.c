@@ -34,7 +34,7 @@ void oracle_bank_release(oracle_bank *bank)
     *bank = (oracle_bank){ 0 };
 }
 
-oracle_matrix *oracle_weights(oracle_run *r, const char *path, const char *leaf, int rows, int cols, int reached)
+oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *leaf, int rows, int cols, int reached)
 {
     char name[ORACLE_PATH];
     snprintf(name, sizeof name, "%s.%s", path, leaf);
@@ -57,7 +57,7 @@ oracle_matrix *oracle_weights(oracle_run *r, const char *path, const char *leaf,
 }
 
 /* ---- planes */
-oracle_plane oracle_new_plane(oracle_run *r, int rows)
+oracle_plane oracle_new_plane(oracle_machine *r, int rows)
 {
     if (r->planes == r->plane_room) {
         r->plane_room = r->plane_room ? 2 * r->plane_room : 256;
@@ -70,7 +70,7 @@ oracle_plane oracle_new_plane(oracle_run *r, int rows)
 }
 
 /* ---- starts */
-static void count_rows(oracle_run *r)
+static void count_rows(oracle_machine *r)
 {
     for (int p = 0; p < r->model->patterns; p++) {
         const oracle_pattern *pattern = &r->model->pattern[p];
@@ -87,7 +87,7 @@ static void count_rows(oracle_run *r)
 }
 
 /* Column c of what node i of example e starts with, without the learned row. */
-static scalar start_of(oracle_run *r, int start, int e, int i, int c)
+static scalar start_of(oracle_machine *r, int start, int e, int i, int c)
 {
     int before = 0;
     const int length = r->stack->length[e];
@@ -100,7 +100,7 @@ static scalar start_of(oracle_run *r, int start, int e, int i, int c)
     return scalar_scale(&r->t, sum, 1.0 / length);
 }
 
-static void start_kind(oracle_run *r, int k, int reached)
+static void start_kind(oracle_machine *r, int k, int reached)
 {
     const oracle_kind *kind = &r->stack->kind[k];
     char path[ORACLE_PATH];
@@ -118,7 +118,7 @@ static void start_kind(oracle_run *r, int k, int reached)
 }
 
 /* ---- readouts */
-static oracle_plane final_norm(oracle_run *r, oracle_plane x)
+static oracle_plane final_norm(oracle_machine *r, oracle_plane x)
 {
     if (r->stack->settings.norm == GSA_NORM_POST) return x;
     const oracle_matrix *gain = oracle_weights(r, r->stack->name, "norm.gain", 1, r->hidden, 1);
@@ -129,7 +129,7 @@ static oracle_plane final_norm(oracle_run *r, oracle_plane x)
     return y;
 }
 
-static scalar pool(oracle_run *r, int how, const scalar *x, int rows)
+static scalar pool(oracle_machine *r, int how, const scalar *x, int rows)
 {
     if (!rows) return scalar_leaf(&r->t, 0);
     scalar y = x[0];
@@ -138,7 +138,7 @@ static scalar pool(oracle_run *r, int how, const scalar *x, int rows)
     return how == GSA_MAX_OF ? y : scalar_scale(&r->t, y, 1.0 / rows);
 }
 
-static oracle_plane summarise(oracle_run *r, const oracle_pattern *pattern)
+static oracle_plane summarise(oracle_machine *r, const oracle_pattern *pattern)
 {
     oracle_plane out = oracle_new_plane(r, r->model->examples), state[ORACLE_KINDS];
     for (int k = 0; k < pattern->kinds; k++) state[k] = final_norm(r, r->now[pattern->kind[k]]);
@@ -161,7 +161,7 @@ static oracle_plane summarise(oracle_run *r, const oracle_pattern *pattern)
     return out;
 }
 
-static double *values_of(const oracle_run *r, oracle_plane x)
+static double *values_of(const oracle_machine *r, oracle_plane x)
 {
     double *out = oracle_memory((size_t)x.rows * (size_t)r->hidden, sizeof *out);
     for (int i = 0; i < x.rows * r->hidden; i++) out[i] = scalar_value(&r->t, x.at[i]);
@@ -180,7 +180,7 @@ double oracle_target(const oracle_model *model, int readout, int element)
     return gsa_normal(&dice);
 }
 
-static void add_loss(oracle_run *r, oracle_plane x)
+static void add_loss(oracle_machine *r, oracle_plane x)
 {
     const int readout = r->readouts++;
     scalar sum = scalar_leaf(&r->t, 0);
@@ -193,7 +193,7 @@ static void add_loss(oracle_run *r, oracle_plane x)
 }
 
 /* ---- stacks */
-static void run_program(oracle_run *r, const oracle_program *program, const oracle_pattern *reader, oracle_plane taps[ORACLE_TAPS])
+static void run_program(oracle_machine *r, const oracle_program *program, const oracle_pattern *reader, oracle_plane taps[ORACLE_TAPS])
 {
     int segment = -1, taken = 0;
     for (int i = 0; i < program->items && !r->result->error[0]; i++) {
@@ -210,7 +210,7 @@ static void run_program(oracle_run *r, const oracle_program *program, const orac
     }
 }
 
-static void read_out(oracle_run *r, const oracle_pattern *reader, const oracle_plane taps[ORACLE_TAPS])
+static void read_out(oracle_machine *r, const oracle_pattern *reader, const oracle_plane taps[ORACLE_TAPS])
 {
     oracle_readout *out = &r->result->readout[r->s];
     const oracle_plane sequence = final_norm(r, r->now[reader->kind[reader->sequence]]);
@@ -233,7 +233,7 @@ static void read_out(oracle_run *r, const oracle_pattern *reader, const oracle_p
     }
 }
 
-static void run_stack(oracle_run *r, int s)
+static void run_stack(oracle_machine *r, int s)
 {
     oracle_program *program = oracle_memory(1, sizeof *program);
     oracle_plane taps[ORACLE_TAPS];
@@ -254,7 +254,7 @@ static void run_stack(oracle_run *r, int s)
     free(program);
 }
 
-static void collect(oracle_run *r)
+static void collect(oracle_machine *r)
 {
     if (r->loss < 0) return;
     r->result->loss = scalar_value(&r->t, r->loss);
@@ -267,7 +267,7 @@ static void collect(oracle_run *r)
 
 void oracle_interpret(const oracle_model *model, oracle_bank *bank, oracle_result *result)
 {
-    oracle_run *r = oracle_memory(1, sizeof *r);
+    oracle_machine *r = oracle_memory(1, sizeof *r);
     *result = (oracle_result){ 0 };
     r->model = model, r->bank = bank, r->result = result;
     r->hidden = model->stack[0].settings.hidden;

@@ -10,7 +10,7 @@ typedef struct oracle_plane { /* the state of a kind: scalars [rows, hidden], ne
     scalar *at;
 } oracle_plane;
 
-typedef struct oracle_run {
+typedef struct oracle_machine {
     const oracle_model *model;
     oracle_bank *bank;
     oracle_result *result;
@@ -29,15 +29,15 @@ typedef struct oracle_run {
     int nodes[ORACLE_KINDS][ORACLE_EXAMPLES], first[ORACLE_KINDS][ORACLE_EXAMPLES + 1]; /* rows of a kind, by example */
     oracle_plane now[ORACLE_KINDS];                  /* current states of the stack's kinds */
     oracle_plane opened[ORACLE_PARTS][ORACLE_KINDS]; /* at the start of the part's open group */
-} oracle_run;
+} oracle_machine;
 
 void *oracle_memory(size_t count, size_t size); /* zeros; aborts without memory */
-oracle_plane oracle_new_plane(oracle_run *r, int rows);
+oracle_plane oracle_new_plane(oracle_machine *r, int rows);
 /* The parameter "path.leaf", its leaves made; NULL and a sentence where it is not in the bank or of another shape. */
-oracle_matrix *oracle_weights(oracle_run *r, const char *path, const char *leaf, int rows, int cols, int reached);
+oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *leaf, int rows, int cols, int reached);
 /* y = layer norm of x, hidden columns */
-void oracle_norm(oracle_run *r, scalar *y, const scalar *x, const oracle_matrix *gain, const oracle_matrix *bias);
+void oracle_norm(oracle_machine *r, scalar *y, const scalar *x, const oracle_matrix *gain, const oracle_matrix *bias);
 /* `number`: the phase's place in the program, for dropout. */
-void oracle_run_phase(oracle_run *r, const oracle_item *item, int number);
+void oracle_run_phase(oracle_machine *r, const oracle_item *item, int number);
 
 #endif

@@ -43,11 +43,13 @@ static gsa_settings invent_settings(gsa_dice *dice, int hidden, int drops)
 static void invent_kinds(gsa_dice *dice, oracle_stack *stack, int reads_memory)
 {
     static const char *const names[ORACLE_KINDS] = { "tok", "relay", "span", "word", "note" };
-    stack->kinds = roll(dice, 2, ORACLE_KINDS);
+    stack->late = chance(dice, 0.2);
+    stack->kinds = roll(dice, stack->late ? 3 : 2, ORACLE_KINDS);
     for (int k = 0; k < stack->kinds; k++) {
         oracle_kind *kind = &stack->kind[k];
         snprintf(kind->name, sizeof kind->name, "%s", names[k]);
         kind->start = k == 0 ? GSA_INPUT : k == 1 && reads_memory ? GSA_MEMORY : roll(dice, GSA_INPUT, GSA_BY_PHASE + reads_memory);
+        if (stack->late && k > 1 && chance(dice, 0.7)) kind->start = GSA_BY_PHASE;
         if (kind->start == GSA_COPY || kind->start == GSA_MEMORY || !chance(dice, 0.4)) continue;
         kind->learned = (kind->start == GSA_INPUT ? ORACLE_LENGTH : 4) + roll(dice, 0, 1);
     }
@@ -104,7 +106,7 @@ static void join_group(gsa_dice *dice, oracle_pattern *pattern, int p)
     int first = -1;
     for (int q = 0; q < p; q++)
         if (pattern->phase[q].when == x->when) first = q;
-    if (first < 0 || !chance(dice, 0.4)) return;
+    if (first < 0 || !chance(dice, x->when == GSA_ONCE ? 0.7 : 0.4)) return;
     x->together = 1;
     for (int q = oracle_group(pattern, p); q < p; q++) {
         oracle_phase *y = &pattern->phase[q];
@@ -143,7 +145,7 @@ static void invent_phases(gsa_dice *dice, const oracle_stack *stack, oracle_patt
     }
     once[0] = some(dice, by_phase);
     once[1] = by_phase & ~once[0];
-    if (!once[1] && chance(dice, 0.3)) once[1] = once[0];
+    if (!once[1] && chance(dice, 0.5)) once[1] = once[0];
     int left[2] = { roll(dice, 1, 4), !!once[0] + !!once[1] }, done = 0;
     while (left[0] + left[1]) {
         const int when = left[0] == 0 || (left[1] && chance(dice, 0.5)) ? GSA_ONCE : GSA_EACH_LAYER;
@@ -155,7 +157,8 @@ static void invent_phases(gsa_dice *dice, const oracle_stack *stack, oracle_patt
 /* A shuffled subset of the stack's kinds with at least one input kind, preferably the first; never all but memory. */
 static void choose_kinds(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern, int want_memory)
 {
-    unsigned mask = some(dice, (1u << stack->kinds) - 1) | some(dice, (1u << stack->kinds) - 1) | 1u;
+    const unsigned all = (1u << stack->kinds) - 1;
+    unsigned mask = 1u | some(dice, all) | (stack->late ? 0 : some(dice, all));
     if (chance(dice, 0.1))
         for (int k = 1; k < stack->kinds; k++)
             if (stack->kind[k].start == GSA_INPUT) mask = (mask & ~1u) | 1u << k;
@@ -205,7 +208,7 @@ static void invent_segments(gsa_dice *dice, oracle_model *model, int s)
 {
     oracle_stack *stack = &model->stack[s];
     const int first = model->patterns;
-    stack->segments = chance(dice, 0.4) ? 2 : 1;
+    stack->segments = stack->late || chance(dice, 0.4) ? 2 : 1;
     for (int g = 0; g < stack->segments; g++) {
         oracle_segment *segment = &stack->segment[g];
         segment->parts = chance(dice, 0.3) ? roll(dice, 2, ORACLE_PARTS) : 1;
@@ -273,7 +276,8 @@ static void invent_examples(gsa_dice *dice, oracle_model *model)
 
 void oracle_invent(oracle_model *model, uint64_t seed)
 {
-    gsa_dice dice = { seed * UINT64_C(0x9e3779b97f4a7c15) + 1 };
+    gsa_dice dice = { seed };
+    dice.state = gsa_roll(&dice); /* else neighbouring seeds would share one stream */
     memset(model, 0, sizeof *model);
     model->seed = seed;
     model->by_length = chance(&dice, 0.3);

@@ -59,6 +59,7 @@ typedef struct oracle_stack {
     gsa_settings settings;
     int kinds;
     oracle_kind kind[ORACLE_KINDS];
+    int late;     /* two segments with many kinds that start by phase: some new in the second */
     int segments;
     oracle_segment segment[ORACLE_SEGMENTS];
     int read_sequence, read_summary;

@@ -9,7 +9,7 @@ enum { WIDEST = 64, MOST_EDGES = 256 };
 
 /* ---- what a phase knows while it runs; q, k, v, ... as in the table of parameters */
 typedef struct phase_run {
-    oracle_run *r;
+    oracle_machine *r;
     const oracle_item *item;
     const oracle_phase *phase;
     const oracle_pattern *pattern;
@@ -22,7 +22,7 @@ typedef struct phase_run {
     int e;                       /* the example */
 } phase_run;
 
-static void linear(oracle_run *r, scalar *y, const scalar *x, const oracle_matrix *w, const oracle_matrix *bias)
+static void linear(oracle_machine *r, scalar *y, const scalar *x, const oracle_matrix *w, const oracle_matrix *bias)
 {
     for (int o = 0; o < w->rows; o++) {
         y[o] = bias ? bias->first + o : scalar_leaf(&r->t, 0);
@@ -31,7 +31,7 @@ static void linear(oracle_run *r, scalar *y, const scalar *x, const oracle_matri
     }
 }
 
-void oracle_norm(oracle_run *r, scalar *y, const scalar *x, const oracle_matrix *gain, const oracle_matrix *bias)
+void oracle_norm(oracle_machine *r, scalar *y, const scalar *x, const oracle_matrix *gain, const oracle_matrix *bias)
 {
     scalar_tape *t = &r->t;
     const int n = r->hidden;
@@ -64,7 +64,7 @@ static scalar activate(scalar_tape *t, int activation, scalar x)
 static void find_weights(phase_run *f)
 {
     const char *path = f->item->name;
-    oracle_run *r = f->r;
+    oracle_machine *r = f->r;
     const oracle_phase *x = f->phase;
     const int hidden = r->hidden, plane = f->heads * f->head_dim, labels = x->labels ? x->labels : 1, bias = f->settings->bias;
     const int ffn = f->settings->ffn ? f->settings->ffn : 4 * hidden, reached = !f->item->skipped;
@@ -91,7 +91,7 @@ static void find_weights(phase_run *f)
 /* ---- what is read */
 static void read_states(phase_run *f)
 {
-    oracle_run *r = f->r;
+    oracle_machine *r = f->r;
     const int norm_first = f->settings->norm == GSA_NORM_PRE && (f->phase->update == GSA_SUBLAYER || f->phase->update == GSA_FFN);
     for (int k = 0; k < f->pattern->kinds; k++) {
         f->seen[k] = f->old[k] = r->opened[f->item->part][f->pattern->kind[k]];
@@ -131,16 +131,16 @@ static scalar score(phase_run *f, const scalar *q, const scalar *k, int label, i
     return f->label_bias ? scalar_add(t, sum, f->label_bias->first + label * f->label_bias->cols + head) : sum;
 }
 
-/* One head of one row: softmax of the scores times the values. `in_row` is the row's width in heads. */
-static void attend(phase_run *f, scalar *out, const scalar *q, const oracle_edge *edge, int edges, int64_t row, int head, int in_row)
+/* One head of one row: softmax of the scores times the values. */
+static void attend(phase_run *f, scalar *out, const scalar *q, const oracle_edge *edge, int edges, int64_t row, int head)
 {
     scalar_tape *t = &f->r->t;
-    const oracle_run *r = f->r;
+    const oracle_machine *r = f->r;
     scalar weight[MOST_EDGES], total = -1;
     double highest = -INFINITY;
     for (int j = 0; j < edges; j++) {
         const int64_t first = (int64_t)r->first[f->pattern->kind[edge[j].from_kind]][f->e] * f->heads;
-        const int64_t cell = in_row == 1 ? first + edge[j].from : first + edge[j].from * f->heads + head;
+        const int64_t cell = f->phase->per_head ? first + edge[j].from : first + edge[j].from * f->heads + head;
         weight[j] = score(f, q, f->key[edge[j].from_kind] + cell * f->head_dim, edge[j].label, head);
         highest = fmax(highest, scalar_value(t, weight[j]));
     }
@@ -151,7 +151,7 @@ static void attend(phase_run *f, scalar *out, const scalar *q, const oracle_edge
     for (int c = 0; c < f->head_dim; c++) out[c] = scalar_leaf(t, 0);
     for (int j = 0; j < edges; j++) {
         const int64_t first = (int64_t)r->first[f->pattern->kind[edge[j].from_kind]][f->e] * f->heads;
-        const int64_t cell = in_row == 1 ? first + edge[j].from : first + edge[j].from * f->heads + head;
+        const int64_t cell = f->phase->per_head ? first + edge[j].from : first + edge[j].from * f->heads + head;
         const scalar *value = f->value[edge[j].from_kind] + cell * f->head_dim;
         const double mask = oracle_mask_edge(&f->edge_mask, r->model->example_id[f->e], row, j, head);
         const scalar p = scalar_scale(t, scalar_div(t, weight[j], total), mask);
@@ -188,10 +188,10 @@ static int aggregate(phase_run *f, scalar *a, const scalar *y, int kind, int nod
         const int64_t row = (int64_t)local * cells + cell;
         total += edges;
         if (f->phase->aggregate != GSA_ATTEND) add_up(f, a + cell * width, edge, edges, width);
-        else if (f->phase->per_head) attend(f, a + cell * width, q + cell * width, edge, edges, row, 0, 1);
+        else if (f->phase->per_head) attend(f, a + cell * width, q + cell * width, edge, edges, row, 0);
         else
             for (int h = 0; h < f->heads; h++)
-                attend(f, a + h * f->head_dim, q + h * f->head_dim, edge, edges, row, h, f->heads == 1 ? 1 : f->heads);
+                attend(f, a + h * f->head_dim, q + h * f->head_dim, edge, edges, row, h);
     }
     return total;
 }
@@ -229,7 +229,7 @@ static void update(phase_run *f, scalar *out, const scalar *x, const scalar *a, 
 
 static void run_node(phase_run *f, scalar *out, int kind, int node, int local)
 {
-    oracle_run *r = f->r;
+    oracle_machine *r = f->r;
     const int row = r->first[f->pattern->kind[kind]][f->e] + node;
     const scalar *x = f->old[kind].at + row * r->hidden, *y = f->seen[kind].at + row * r->hidden;
     scalar a[WIDEST];
@@ -243,7 +243,7 @@ static void run_node(phase_run *f, scalar *out, int kind, int node, int local)
 
 static void run_rows(phase_run *f)
 {
-    oracle_run *r = f->r;
+    oracle_machine *r = f->r;
     oracle_plane next[ORACLE_KINDS];
     for (int k = 0; k < f->pattern->kinds; k++)
         if (f->phase->destinations >> k & 1) next[k] = oracle_new_plane(r, f->old[k].rows);
@@ -268,14 +268,14 @@ static void place_masks(phase_run *f, int number)
     f->ffn_mask = (oracle_mask){ f->settings->dropout_ffn, model->drop_seed, model->drop_step, site + 2 };
 }
 
-void oracle_run_phase(oracle_run *r, const oracle_item *item, int number)
+void oracle_run_phase(oracle_machine *r, const oracle_item *item, int number)
 {
     phase_run f = { .r = r, .item = item, .pattern = item->pattern, .phase = &item->pattern->phase[item->phase] };
     f.settings = &r->stack->settings;
     f.heads = f.settings->heads;
     f.head_dim = f.settings->head_dim ? f.settings->head_dim : r->hidden / f.heads;
     f.columns = f.phase->aggregate == GSA_ATTEND ? f.heads * f.head_dim : r->hidden;
-    if (!f.phase->together) memcpy(r->opened[item->part], r->now, sizeof r->now);
+    if (item->opens) memcpy(r->opened[item->part], r->now, sizeof r->now);
     find_weights(&f);
     if (r->result->error[0]) return;
     place_masks(&f, number);

@@ -52,6 +52,13 @@ int oracle_order(const oracle_model *model, const oracle_segment *segment, oracl
 static void add_item(const oracle_model *model, const oracle_stack *stack, oracle_program *program, oracle_item item)
 {
     name_item(model, stack, &item);
+    item.opens = 1;
+    for (int i = 0; i < program->items; i++) {
+        const oracle_item *x = &program->item[i];
+        if (x->segment == item.segment && x->layer == item.layer && x->part == item.part &&
+            oracle_group(x->pattern, x->phase) == oracle_group(item.pattern, item.phase))
+            item.opens = 0;
+    }
     program->item[program->items++] = item;
 }
 
@@ -107,7 +114,7 @@ static void number_values(const oracle_program *program, values *v)
         const oracle_item *item = &program->item[i];
         const oracle_phase *phase = &item->pattern->phase[item->phase];
         const unsigned written = oracle_stack_kinds(item->pattern, phase->destinations);
-        if (!phase->together) memcpy(v->opened[item->part], v->now, sizeof v->now);
+        if (item->opens) memcpy(v->opened[item->part], v->now, sizeof v->now);
         memcpy(v->old[i], v->opened[item->part], sizeof v->now);
         memcpy(v->before[i], v->now, sizeof v->now);
         for (int k = 0; k < ORACLE_KINDS; k++) v->now[k] += written >> k & 1;

@@ -16,7 +16,7 @@ void edges_begin(edges_maker *m, int32_t kinds, const int64_t *part_rows, int32_
 {
     memset(m, 0, sizeof *m);
     m->view.kinds = kinds;
-    m->view.labels = labels;
+    m->view.labels = labels > 0 ? labels : 1; /* every edge has a label, if only 0 */
     for (int32_t k = 0; k < kinds; k++) m->view.part_rows[k] = part_rows[k];
     int64_t room = 0;
     m->run_offset = grown(NULL, &room, 1, sizeof(int64_t));
@@ -141,6 +141,8 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
     int64_t *source = random_bases(dice, wish.kinds, wish.examples, wish.nodes);
     int64_t *rows = random_bases(dice, wish.row_kinds, wish.examples, wish.nodes);
     int64_t part_rows[GSA_MAX_KINDS] = { 0 }, shift = 0;
+    for (int32_t k = 1; k < wish.kinds && wish.equal_kinds; k++)
+        memcpy(source + (int64_t)k * (wish.examples + 1), source, (size_t)(wish.examples + 1) * sizeof *source);
     for (int32_t k = 0; k < wish.kinds; k++) part_rows[k] = source[(int64_t)k * (wish.examples + 1) + wish.examples];
     edges_begin(m, wish.kinds, part_rows, wish.labels);
     for (int32_t d = 0; d < wish.row_kinds; d++) {

@@ -29,6 +29,7 @@ void edges_free(edges_maker *maker);
 typedef struct edges_wish {
     int32_t examples, kinds, row_kinds, labels;
     int64_t nodes;
+    int equal_kinds; /* every source kind has the same nodes, as kinds that share one plane have */
 } edges_wish;
 const gsa_edges *edges_random(edges_maker *maker, gsa_dice *dice, edges_wish wish);
 

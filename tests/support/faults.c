@@ -172,10 +172,10 @@ int gsa_faults_sweep(int op, int may_recover, gsa_status expected, gsa_status (*
             gsa_faults_rewind(&faults);
             faults.fail[op] = n, faults.forever = forever;
             const gsa_status status = attempt(&faults, context);
-            ck_assert_msg(status == expected || (may_recover && status == GSA_OK), "call %d of sort %d (forever %d): status %s",
-                          n, op, forever, gsa_status_name(status));
-            ck_assert_msg(gsa_faults_live(&faults) == 0, "call %d of sort %d (forever %d): %lld blocks and files are live", n, op,
-                          forever, (long long)gsa_faults_live(&faults));
+            ck_assert_msg(status == expected || (may_recover && status == GSA_OK),
+                          "call %d of sort %d (forever %d): status %s", n, op, forever, gsa_status_name(status));
+            ck_assert_msg(gsa_faults_live(&faults) == 0, "call %d of sort %d (forever %d): %lld blocks and files are live",
+                          n, op, forever, (long long)gsa_faults_live(&faults));
         }
     gsa_faults_rewind(&faults);
     ck_assert_int_eq(attempt(&faults, context), GSA_OK);

@@ -15,8 +15,12 @@ static void scripted_emit(const void *self, const gsa_example *example, gsa_emit
     if (script->emit) script->emit(example, emitter);
 }
 
-const gsa_topology gsa_scripted = { .abi = GSA_ABI, .struct_size = sizeof(gsa_topology), .id = "scripted",
-                                    .summary = "written in a test", .describe = scripted_describe, .emit = scripted_emit };
+const gsa_topology gsa_scripted = { .abi = GSA_ABI,
+                                    .struct_size = sizeof(gsa_topology),
+                                    .id = "scripted",
+                                    .summary = "written in a test",
+                                    .describe = scripted_describe,
+                                    .emit = scripted_emit };
 
 /* ---- random: schema ------------------------------------------------------------------------------------------------- */
 
@@ -165,10 +169,15 @@ static void toy_emit(const void *self, const gsa_example *x, gsa_emitter *emitte
     for (int64_t i = 0; i < e.nodes[0]; i++) emitter->place(emitter, gsa_at(0, i), (int)i % 3, i, i);
 }
 
-const gsa_topology gsa_random_toy = { .abi = GSA_ABI, .struct_size = sizeof(gsa_topology), .id = "toy", .summary = "random",
-                                      .describe = toy_describe, .emit = toy_emit };
+const gsa_topology gsa_random_toy = { .abi = GSA_ABI,
+                                      .struct_size = sizeof(gsa_topology),
+                                      .id = "toy",
+                                      .summary = "random",
+                                      .describe = toy_describe,
+                                      .emit = toy_emit };
 
 gsa_example gsa_toy_example(int32_t length, int32_t memory_length, int32_t heads)
 {
-    return (gsa_example){ .struct_size = sizeof(gsa_example), .length = length, .memory_length = memory_length, .heads = heads };
+    return (
+        gsa_example){ .struct_size = sizeof(gsa_example), .length = length, .memory_length = memory_length, .heads = heads };
 }

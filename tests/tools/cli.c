@@ -1,6 +1,9 @@
+/* cli.c - nftw needs X/Open. */
+#define _XOPEN_SOURCE 700
 #include "cli.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +24,17 @@ void gsa_cli_write(const char *path, const char *text)
 
 static void write_fixtures(void)
 {
-    static const char text_recipe[] = "[task]\nname = text_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n"
-                                      "[train]\nepochs = 2\nbatch = 4\nreport_every = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\n"
-                                      "test = dev.tsv\n";
-    static const char sum_recipe[] = "[task]\nname = masked_summation\nn = 8\nk = 2\nd = 3\ntrain = 64\ndev = 16\ntest = 16\n"
-                                     "[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nepochs = 2\nbatch = 16\n";
+    static const char text_recipe[] =
+        "[task]\nname = text_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n"
+        "[train]\nepochs = 2\nbatch = 4\nreport_every = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\n"
+        "test = dev.tsv\n";
+    static const char sum_recipe[] =
+        "[task]\nname = masked_summation\nn = 8\nk = 2\nd = 3\ntrain = 64\ndev = 16\ntest = 16\n"
+        "[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nepochs = 2\nbatch = 16\n";
     gsa_cli_write("text.ini", text_recipe);
     gsa_cli_write("sum.ini", sum_recipe);
-    gsa_cli_write("train.tsv", "pos\tgood film\nneg\tbad film\npos\ta very good film\nneg\ta bad one\npos\tgood\nneg\tbad\n");
+    gsa_cli_write("train.tsv",
+                  "pos\tgood film\nneg\tbad film\npos\ta very good film\nneg\ta bad one\npos\tgood\nneg\tbad\n");
     gsa_cli_write("dev.tsv", "pos\tgood one\nneg\tbad bad film\n");
     gsa_cli_write("ragged.tsv", "pos\tgood film\nneg\tbad film\nno tab here\n");
     gsa_cli_write("unseen.tsv", "pos\tgood\nmeh\tso so\n");
@@ -55,6 +61,7 @@ void gsa_cli_enter(void)
     snprintf(folder, sizeof folder, "%s/gsa-test-XXXXXX", base && *base ? base : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chdir(folder), 0);
+    atexit(gsa_cli_leave); /* also after a failed assertion */
     write_fixtures();
 }
 
@@ -66,8 +73,8 @@ static int remove_one(const char *path, const struct stat *stat, int kind, struc
 
 void gsa_cli_leave(void)
 {
-    ck_assert_int_eq(chdir("/"), 0);
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (folder[0] && chdir("/") == 0) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder[0] = 0;
 }
 
 char *gsa_cli_read(const char *path)

@@ -6,7 +6,7 @@
 enum { GSA_CLI_ARGS = 16, GSA_CLI_TEXT = 1 << 16 };
 
 typedef struct gsa_ran {
-    int code, signal;          /* exit code, or the signal that killed it (then code is -1) */
+    int code, signal; /* exit code, or the signal that killed it (then code is -1) */
     char out[GSA_CLI_TEXT], err[GSA_CLI_TEXT];
 } gsa_ran;
 

@@ -5,8 +5,12 @@ static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .sources = 1,
-                              .destinations = 1, .name = "pair" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .sources = 1,
+                              .destinations = 1,
+                              .name = "pair" });
     d->sequence(d, 0);
     d->summary(d, 0, GSA_MEAN_OF, 1);
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
@@ -21,6 +25,11 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     }
 }
 
-const gsa_topology GSA_PLUGIN = { .abi = GSA_ABI, .struct_size = sizeof(gsa_topology), .param_stride = sizeof(gsa_param),
-                                  .id = "pairs", .summary = "tokens in pairs", .reference = "a test", .describe = describe,
+const gsa_topology GSA_PLUGIN = { .abi = GSA_ABI,
+                                  .struct_size = sizeof(gsa_topology),
+                                  .param_stride = sizeof(gsa_param),
+                                  .id = "pairs",
+                                  .summary = "tokens in pairs",
+                                  .reference = "a test",
+                                  .describe = describe,
                                   .emit = emit };

@@ -15,7 +15,7 @@ typedef struct row {
 } row;
 
 #define TRAIN "train", "--quiet"
-#define SET "--set"
+#define SET   "--set"
 
 static const row usage_rows[] = {
     { { NULL }, 2, { "which verb", "gsa help" }, NULL },
@@ -29,11 +29,17 @@ static const row usage_rows[] = {
     { { "topologies", "star" }, 2, { "gsa topologies", "'star'", "usage" }, NULL },
     { { "train", "a.ini", "b.ini" }, 2, { "gsa train", "'b.ini'" }, NULL },
     { { "graph", "--topology", "star", "--length", "-1" }, 2, { "--length", "'-1'", "0 to 2147483647" }, NULL },
-    { { "graph", "--topology", "star", "--length", "99999999999999999999" }, 2, { "--length", "'99999999999999999999'" }, NULL },
+    { { "graph", "--topology", "star", "--length", "99999999999999999999" },
+      2,
+      { "--length", "'99999999999999999999'" },
+      NULL },
     { { "graph", "--topology", "star", "--length", "3.5" }, 2, { "--length", "'3.5'", "an integer" }, NULL },
     { { "graph", "--topology", "star", "--length", "" }, 2, { "--length", "''" }, NULL },
     { { "graph", "--topology", "star", "--length", "4", "--heads", "0" }, 2, { "--heads", "'0'", "1 to" }, NULL },
-    { { "graph", "--topology", "star", "--text", "a", "--tokens", "letters" }, 2, { "--tokens", "'letters'", "words|chars|bytes" }, NULL },
+    { { "graph", "--topology", "star", "--text", "a", "--tokens", "letters" },
+      2,
+      { "--tokens", "'letters'", "words|chars|bytes" },
+      NULL },
     { { "train", "sum.ini", "--threads", "0" }, 2, { "--threads", "'0'" }, NULL },
     { { "train", "sum.ini", "--device", "tpu" }, 2, { "--device", "'tpu'", "cpu|cuda|auto" }, NULL },
     { { "help", "grpah" }, 2, { "unknown verb 'grpah'", "'graph'" }, NULL },
@@ -62,12 +68,18 @@ static const row graph_rows[] = {
     { { "graph", "--topology", "star:=1", "--length", "4" }, 2, { "'star:=1'" }, NULL },
     { { "graph", "--topology", "star", "--length", "4", "--text", "a b" }, 2, { "--length is 4", "2 words" }, NULL },
     { { "graph", "--topology", "star", "--text", "a\xff" }, 2, { "--text", "UTF-8", "byte 1", "0xFF" }, NULL },
-    { { "graph", "--topology", "star", "--text", "a\x01", "--out", "g.graphml" }, 2, { "g.graphml", "U+0001" }, NULL },
+    { { "graph", "--topology", "star", "--text", "a\x01", "--out", "g.graphml" }, 2, { "token 1", "0x01" }, NULL },
     { { "graph", "--topology", "star", "--length", "4", "--out", "g.txt" }, 2, { "'g.txt'", ".graphml" }, NULL },
     { { "graph", "--topology", "star", "--length", "4", "--out", "" }, 2, { "''" }, NULL },
-    { { "graph", "--topology", "star", "--length", "4", "--out", "nowhere/g.dot" }, 1, { "nowhere/g.dot", "No such file" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "nowhere/g.dot" },
+      1,
+      { "nowhere/g.dot", "No such file" },
+      NULL },
     { { "graph", "--topology", "star", "--length", "4", "--out", "folder.dot" }, 1, { "folder.dot", "folder" }, NULL },
-    { { "graph", "--topology", "star", "--length", "4", "--out", "/dev/full", "--format", "dot" }, 1, { "/dev/full", "No space" }, NULL },
+    { { "graph", "--topology", "star", "--length", "4", "--out", "/dev/full", "--format", "dot" },
+      1,
+      { "/dev/full", "No space" },
+      NULL },
     { { "graph", "--topology", "full", "--length", "2147483647" }, 1, { "full", "2147483647", "limit" }, NULL },
     { { "graph", "--topology", "full", "--length", "100000" }, 1, { "full", "edges", "limit" }, NULL },
     { { "graph", "--topology", "star", "--length", "4", "--plugin", "mine.so" }, 2, { "'mine.so'", "slash" }, NULL },
@@ -106,16 +118,16 @@ static const row recipe_rows[] = {
     { { TRAIN, "sum.ini", SET, "model.encoder=window:width=2000000" }, 2, { "width", "'2000000'" }, NULL },
     { { TRAIN, "sum.ini", "--device", "cuda" }, 1, { "cuda" }, NULL },
     { { TRAIN, "sum.ini", "--plugin", "./train.tsv" }, 1, { "./train.tsv" }, NULL },
-    { { TRAIN, "sum.ini", "--out", "train.tsv" }, 1, { "train.tsv" }, NULL },
-    { { TRAIN, "sum.ini", "--out", "/dev/null" }, 1, { "/dev/null" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "train.tsv" }, 2, { "'train.tsv'" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "/dev/null" }, 2, { "/dev/null" }, NULL },
     { { TRAIN, "--resume", "nowhere" }, 1, { "nowhere" }, NULL },
-    { { TRAIN, "--resume", "folder.dot" }, 1, { "folder.dot" }, NULL },
+    { { TRAIN, "--resume", "folder.dot" }, 2, { "folder.dot", "checkpoint" }, NULL },
 };
 
 static const row data_rows[] = {
     { { TRAIN, "text.ini", SET, "data.train=missing.tsv" }, 1, { "missing.tsv", "No such file" }, NULL },
     { { TRAIN, "text.ini", SET, "data.train=" }, 2, { "data", "train" }, NULL },
-    { { TRAIN, "text.ini", SET, "data.train=ragged.tsv" }, 2, { "ragged.tsv:3", "tab" }, NULL },
+    { { TRAIN, "text.ini", SET, "data.train=ragged.tsv" }, 2, { "ragged.tsv:3", "1 column" }, NULL },
     { { TRAIN, "text.ini", SET, "data.dev=unseen.tsv" }, 2, { "unseen.tsv:2", "'meh'" }, NULL },
     { { TRAIN, "text.ini", SET, "data.train=utf8.tsv" }, 2, { "utf8.tsv:2", "UTF-8" }, NULL },
     { { TRAIN, "text.ini", SET, "data.train=blank.tsv" }, 2, { "blank.tsv:2" }, NULL },
@@ -124,23 +136,26 @@ static const row data_rows[] = {
     { { TRAIN, "text.ini", SET, "data.classes=3" }, 2, { "train.tsv", "3" }, NULL },
     { { TRAIN, "text.ini", SET, "data.vectors=missing.vec" }, 1, { "missing.vec", "No such file" }, NULL },
     { { TRAIN, "text.ini", SET, "data.vectors=dev.tsv" }, 2, { "dev.tsv:1" }, NULL },
-    { { TRAIN, "text.ini", SET, "model.position=learned", SET, "model.position_max=2" }, 2, { "position_max", "2", "4" }, NULL },
+    { { TRAIN, "text.ini", SET, "model.position=learned", SET, "model.position_max=2" },
+      1,
+      { "position_max", "2", "4" },
+      NULL },
 };
 
 /* In a folder with the finished run of text.ini in run/. */
 static const row model_rows[] = {
-    { { "eval", "--model", "nowhere" }, 1, { "nowhere" }, NULL },
-    { { "eval", "--model", "folder.dot" }, 1, { "folder.dot" }, NULL },
-    { { "eval", "--model", "run", SET, "data.test=unseen.tsv" }, 2, { "unseen.tsv:2", "'meh'" }, NULL },
-    { { "eval", "--model", "run", SET, "data.test=missing.tsv" }, 1, { "missing.tsv" }, NULL },
-    { { "eval", "--model", "run", SET, "model.hidden=16" }, 2, { "model.hidden" }, NULL },
-    { { "eval", "--model", "run", "--device", "cuda" }, 1, { "cuda" }, NULL },
-    { { "predict", "--model", "run", "--input", "missing.txt" }, 1, { "missing.txt" }, NULL },
-    { { "predict", "--model", "run", "--output", "p.txt" }, 2, { ":2", "UTF-8" }, "good film\nb\xff\n" },
-    { { "predict", "--model", "run", "--output", "p.txt" }, 2, { ":2" }, "good film\n\nbad\n" },
-    { { "predict", "--model", "run", "--output", "/dev/full" }, 1, { "/dev/full", "No space" }, "good film\n" },
-    { { "predict", "--model", "run", "--output", "nowhere/p.txt" }, 1, { "nowhere/p.txt" }, "good film\n" },
-    { { TRAIN, "--resume", "run", SET, "model.hidden=16" }, 2, { "hidden" }, NULL },
+    { { "eval", "--quiet", "--model", "nowhere" }, 1, { "nowhere" }, NULL },
+    { { "eval", "--quiet", "--model", "folder.dot" }, 2, { "folder.dot", "checkpoint" }, NULL },
+    { { "eval", "--quiet", "--model", "run", SET, "data.test=unseen.tsv" }, 2, { "unseen.tsv:2", "'meh'" }, NULL },
+    { { "eval", "--quiet", "--model", "run", SET, "data.test=missing.tsv" }, 1, { "missing.tsv" }, NULL },
+    { { "eval", "--quiet", "--model", "run", SET, "model.hidden=16" }, 2, { "another model", "[8, 8]", "[8, 16]" }, NULL },
+    { { "eval", "--quiet", "--model", "run", "--device", "cuda" }, 1, { "cuda" }, NULL },
+    { { "predict", "--quiet", "--model", "run", "--input", "missing.txt" }, 1, { "missing.txt" }, NULL },
+    { { "predict", "--quiet", "--model", "run", "--output", "p.txt" }, 2, { ":2", "UTF-8" }, "good film\nb\xff\n" },
+    { { "predict", "--quiet", "--model", "run", "--output", "p.txt" }, 2, { ":2" }, "good film\n\nbad\n" },
+    { { "predict", "--quiet", "--model", "run", "--output", "/dev/full" }, 1, { "/dev/full", "No space" }, "good film\n" },
+    { { "predict", "--quiet", "--model", "run", "--output", "nowhere/p.txt" }, 1, { "nowhere/p.txt" }, "good film\n" },
+    { { TRAIN, "--resume", "run", SET, "model.hidden=16" }, 2, { "another model", "[8, 8]", "[8, 16]" }, NULL },
     { { TRAIN, "--resume", "run", SET, "train.seed=5" }, 2, { "seed" }, NULL },
 };
 
@@ -151,6 +166,7 @@ static int lines_of(const char *text)
     return lines;
 }
 
+/* In the folder that gsa_cli_enter made. */
 static void check(const row *bad)
 {
     static gsa_ran ran;
@@ -170,25 +186,33 @@ static void check(const row *bad)
 
 START_TEST(usage)
 {
+    gsa_cli_enter();
     check(&usage_rows[_i]);
+    gsa_cli_leave();
 }
 END_TEST
 
 START_TEST(graph)
 {
+    gsa_cli_enter();
     check(&graph_rows[_i]);
+    gsa_cli_leave();
 }
 END_TEST
 
 START_TEST(recipe)
 {
+    gsa_cli_enter();
     check(&recipe_rows[_i]);
+    gsa_cli_leave();
 }
 END_TEST
 
 START_TEST(data)
 {
+    gsa_cli_enter();
     check(&data_rows[_i]);
+    gsa_cli_leave();
 }
 END_TEST
 
@@ -196,9 +220,11 @@ START_TEST(model)
 {
     static const char *const train[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "run" };
     static gsa_ran ran;
+    gsa_cli_enter();
     gsa_cli_run(train, NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     check(&model_rows[_i]);
+    gsa_cli_leave();
 }
 END_TEST
 
@@ -207,8 +233,9 @@ START_TEST(another_model)
 {
     static const char *const train[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "run" };
     static const char *const wide[GSA_CLI_ARGS] = { TRAIN, "text.ini", "--out", "wide", SET, "model.hidden=16" };
-    static const row mixed = { { "eval", "--model", "run" }, 2, { "another model" }, NULL };
+    static const row mixed = { { "eval", "--quiet", "--model", "run" }, 2, { "another model" }, NULL };
     static gsa_ran ran;
+    gsa_cli_enter();
     gsa_cli_run(train, NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     gsa_cli_run(wide, NULL, &ran);
@@ -218,15 +245,18 @@ START_TEST(another_model)
                             "find . -maxdepth 1 -name 'step-*' ! -name \"$(cat latest)\" -exec rm -r {} +"),
                      0);
     check(&mixed);
+    gsa_cli_leave();
 }
 END_TEST
 
 /* A device is written to, never replaced; and a full one is noticed on stdout too. */
 START_TEST(devices)
 {
-    static const char *const null[GSA_CLI_ARGS] = { "graph", "--topology", "star", "--length", "4", "--out", "/dev/null", "--format", "mtx" };
+    static const char *const null[GSA_CLI_ARGS] = { "graph", "--topology", "star",     "--length", "4",
+                                                    "--out", "/dev/null",  "--format", "mtx" };
     static gsa_ran ran;
     struct stat device;
+    gsa_cli_enter();
     gsa_cli_run(null, NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     ck_assert_int_eq(stat("/dev/null", &device), 0);
@@ -235,10 +265,14 @@ START_TEST(devices)
     char *text = gsa_cli_read("err");
     ck_assert_msg(text && strstr(text, "No space") && lines_of(text) == 1, "%s", text ? text : "");
     free(text);
+    gsa_cli_leave();
 }
 END_TEST
 
-#define ROWS(f, rows) { &f##_ttest, GSA_COUNT(rows) }
+#define ROWS(f, rows)                                                                                                       \
+    {                                                                                                                       \
+        &f##_ttest, GSA_COUNT(rows)                                                                                         \
+    }
 static const gsa_test usage_tests[] = { ROWS(usage, usage_rows) };
 static const gsa_test graph_tests[] = { ROWS(graph, graph_rows), GSA_TEST(devices) };
 static const gsa_test recipe_tests[] = { ROWS(recipe, recipe_rows) };

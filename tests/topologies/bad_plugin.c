@@ -38,29 +38,36 @@
 #define DESTROY NULL
 #endif
 #ifndef SECOND /* the second parameter */
-#define SECOND { "second", GSA_REAL, 0, 0, 1, NULL, "0.5", "a number" }
+#define SECOND                                                                                                              \
+    {                                                                                                                       \
+        "second", GSA_REAL, 0, 0, 1, NULL, "0.5", "a number"                                                                \
+    }
 #endif
 
 static const gsa_param params[] = { { "first", GSA_INT, 0, 0, 9, NULL, "4", "an integer" }, SECOND };
 
 void gsa_there_is_no_such_function(void);
 
-static inline void destroy(const gsa_host *host, void *self)
+__attribute__((unused)) static void destroy(const gsa_host *host, void *self)
 {
     host->release(host, self);
 }
 
-static inline void describe(const void *self, gsa_describer *d)
+__attribute__((unused)) static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .sources = 1, .destinations = 1, .name = "read" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .sources = 1,
+                              .destinations = 1,
+                              .name = "read" });
     d->sequence(d, 0);
 }
 
-static inline void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+__attribute__((unused)) static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
     (void)self;
 #ifdef UNDEFINED
@@ -70,6 +77,14 @@ static inline void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 }
 
 extern const gsa_topology SYMBOL;
-const gsa_topology SYMBOL = { .abi = ABI, .struct_size = STRUCT_SIZE, .param_stride = STRIDE, .n_params = COUNT,
-    .id = ID, .summary = SUMMARY, .reference = REFERENCE, .params = PARAMS, .destroy = DESTROY, .describe = DESCRIBE,
-    .emit = EMIT };
+const gsa_topology SYMBOL = { .abi = ABI,
+                              .struct_size = STRUCT_SIZE,
+                              .param_stride = STRIDE,
+                              .n_params = COUNT,
+                              .id = ID,
+                              .summary = SUMMARY,
+                              .reference = REFERENCE,
+                              .params = PARAMS,
+                              .destroy = DESTROY,
+                              .describe = DESCRIBE,
+                              .emit = EMIT };

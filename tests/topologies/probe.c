@@ -25,12 +25,20 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
     state->memory = host->alloc(host, p[PROBE_MODE].i == PROBE_HOG ? SIZE_MAX : 100);
     if (!state->memory) return -1;
     switch (p[PROBE_MODE].i) {
-    case PROBE_FAIL: return host->fail(host, "int and wide do not fit");
-    case PROBE_FAIL_TWICE: host->fail(host, "the first sentence"); return host->fail(host, "the second sentence");
-    case PROBE_SILENT: return -5;
-    case PROBE_FAIL_RETURN_0: host->fail(host, "failed, but returned 0"); return 0;
-    case PROBE_MUTE: return host->fail(host, NULL);
-    default: return 0;
+    case PROBE_FAIL:
+        return host->fail(host, "int and wide do not fit");
+    case PROBE_FAIL_TWICE:
+        host->fail(host, "the first sentence");
+        return host->fail(host, "the second sentence");
+    case PROBE_SILENT:
+        return -5;
+    case PROBE_FAIL_RETURN_0:
+        host->fail(host, "failed, but returned 0");
+        return 0;
+    case PROBE_MUTE:
+        return host->fail(host, NULL);
+    default:
+        return 0;
     }
 }
 
@@ -47,8 +55,12 @@ static void describe(const void *self, gsa_describer *d)
     (void)self;
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .sources = 1, .destinations = 1, .name = "read" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .sources = 1,
+                              .destinations = 1,
+                              .name = "read" });
     d->sequence(d, 0);
 }
 
@@ -59,5 +71,5 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     for (int32_t i = 0; i < x->length; i++) e->place(e, gsa_at(0, i), 3, i, i);
 }
 
-const gsa_topology probe = { GSA_HEAD(params), .id = "probe", .summary = "for tests", .reference = "", .create = create,
-    .destroy = destroy, .describe = describe, .emit = emit };
+const gsa_topology probe = { GSA_HEAD(params), .id = "probe",      .summary = "for tests", .reference = "",
+                             .create = create, .destroy = destroy, .describe = describe,   .emit = emit };

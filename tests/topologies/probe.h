@@ -5,7 +5,16 @@
 
 enum { PROBE_INT, PROBE_WIDE, PROBE_REAL, PROBE_BOOL, PROBE_CHOICE, PROBE_PATH, PROBE_MODE, PROBE_PARAMS };
 /* Values of "mode": what create() does. */
-enum { PROBE_GOOD, PROBE_FAIL, PROBE_FAIL_TWICE, PROBE_SILENT, PROBE_FAIL_RETURN_0, PROBE_FAIL_EARLY, PROBE_HOG, PROBE_MUTE };
+enum {
+    PROBE_GOOD,
+    PROBE_FAIL,
+    PROBE_FAIL_TWICE,
+    PROBE_SILENT,
+    PROBE_FAIL_RETURN_0,
+    PROBE_FAIL_EARLY,
+    PROBE_HOG,
+    PROBE_MUTE
+};
 
 typedef struct probe_state { /* what create() keeps */
     const gsa_value *values;

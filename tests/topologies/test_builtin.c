@@ -108,8 +108,9 @@ static void check_phase(const subject *s, const gsa_instance *instance, int phas
             if (want->phase != phase || want->to != row || sources[k] != first[want->from_kind] + want->from ||
                 labels[k] != want->label)
                 ck_abort_msg("%s, length %d, phase %d, row %" PRId64 ": source %d label %d, expected %" PRId64 " of kind %d "
-                             "label %d", gsa_pattern_text(s->pattern), gsa_instance_length(instance), phase, row, sources[k],
-                             labels[k], want->from, want->from_kind, want->label);
+                             "label %d",
+                             gsa_pattern_text(s->pattern), gsa_instance_length(instance), phase, row, sources[k], labels[k],
+                             want->from, want->from_kind, want->label);
         }
     free(sources);
     free(labels);
@@ -321,15 +322,42 @@ static int64_t edges_of(const subject *s, int32_t n, int64_t *runs)
     return count;
 }
 
-static int64_t square(int64_t n) { return n * n; }
-static int64_t triangle(int64_t n) { return n * (n + 1) / 2; }
-static int64_t three(int64_t n) { return 3 * n; }
-static int64_t chain(int64_t n) { return n ? 3 * n - 2 : 0; }
-static int64_t star_edges(int64_t n) { return n ? 6 * n + 1 : 0; }
-static int64_t star_chain(int64_t n) { return n ? 6 * n - 1 : 0; }
-static int64_t star_without_ring(int64_t n) { return n ? 4 * n + 1 : 0; }
-static int64_t star_without_relay(int64_t n) { return 4 * n; }
-static int64_t window_11(int64_t n) { return n > 10 ? 11 * n - 30 : n > 5 ? n * n - (n - 6) * (n - 5) : n * n; }
+static int64_t square(int64_t n)
+{
+    return n * n;
+}
+static int64_t triangle(int64_t n)
+{
+    return n * (n + 1) / 2;
+}
+static int64_t three(int64_t n)
+{
+    return 3 * n;
+}
+static int64_t chain(int64_t n)
+{
+    return n ? 3 * n - 2 : 0;
+}
+static int64_t star_edges(int64_t n)
+{
+    return n ? 6 * n + 1 : 0;
+}
+static int64_t star_chain(int64_t n)
+{
+    return n ? 6 * n - 1 : 0;
+}
+static int64_t star_without_ring(int64_t n)
+{
+    return n ? 4 * n + 1 : 0;
+}
+static int64_t star_without_relay(int64_t n)
+{
+    return 4 * n;
+}
+static int64_t window_11(int64_t n)
+{
+    return n > 10 ? 11 * n - 30 : n > 5 ? n * n - (n - 6) * (n - 5) : n * n;
+}
 static const struct {
     const char *spec;
     int64_t (*edges)(int64_t n);
@@ -397,11 +425,12 @@ START_TEST(layers_are_what_the_papers_say)
         subject s = subject_of(schemas[i].spec);
         char kinds[128] = "", phases[128] = "";
         for (int k = 0; k < gsa_schema_kinds(s.schema); k++)
-            sprintf(kinds + strlen(kinds), "%s:%d ", gsa_schema_kind(s.schema, k)->name, gsa_schema_kind(s.schema, k)->start);
+            sprintf(kinds + strlen(kinds), "%s:%d ", gsa_schema_kind(s.schema, k)->name,
+                    gsa_schema_kind(s.schema, k)->start);
         for (int p = 0; p < gsa_schema_phases(s.schema); p++) {
             const gsa_phase *phase = gsa_schema_phase(s.schema, p);
-            sprintf(phases + strlen(phases), "%s:%d.%d.%d.%d ", phase->name, phase->aggregate, phase->update, phase->label_use,
-                    phase->labels);
+            sprintf(phases + strlen(phases), "%s:%d.%d.%d.%d ", phase->name, phase->aggregate, phase->update,
+                    phase->label_use, phase->labels);
         }
         ck_assert_str_eq(kinds, schemas[i].kinds);
         ck_assert_str_eq(phases, schemas[i].phases);
@@ -420,6 +449,7 @@ static const struct {
     { "full", 0, 0, "" },
     { "full:clip=5", 1, 0, "" },
     { "full:clip=5", 0, 0, "left >=5" },
+    { "full:clip=5", 0, 1, "left 4" },
     { "full:clip=5", 0, 2, "left 3" },
     { "full:clip=5", 0, 5, "self" },
     { "full:clip=5", 0, 6, "right 1" },
@@ -481,7 +511,8 @@ static const gsa_test promise_tests[] = { GSA_LOOP(edges_depend_on_the_length_al
                                           GSA_LOOP(duplicates_are_there_where_promised_and_nowhere_else, GSA_COUNT(table)) };
 static const gsa_test count_tests[] = { GSA_LOOP(counts_are_as_documented, GSA_COUNT(counts)),
                                         GSA_LOOP(growth_is_as_promised, GSA_COUNT(counts)) };
-static const gsa_test schema_tests[] = { GSA_TEST(layers_are_what_the_papers_say), GSA_LOOP(labels_have_names, GSA_COUNT(names)),
+static const gsa_test schema_tests[] = { GSA_TEST(layers_are_what_the_papers_say),
+                                         GSA_LOOP(labels_have_names, GSA_COUNT(names)),
                                          GSA_TEST(the_relay_stands_for_all_tokens_and_needs_one) };
 
 int main(int argc, char **argv)

@@ -32,10 +32,34 @@ typedef struct drawn { /* a pattern's picture: what was written, and what igraph
     igraph_t graph;
 } drawn;
 
-static const char *const hostile[] = { "plain", "", "<&>\"'", "]]>", "<!--", "-->", "&amp;", "&#0;", "a\tb", "a\nb", "a\r\nb\rc",
-                                       "  two  ", " ", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xd7\xa9\xd7\x9c",
-                                       "\xe2\x80\xae" "abc", "e\xcc\x81", "\xef\xbf\xbd", "%s%n", "n0", "<node id=\"n0\"/>",
-                                       "\x7f", "\xc2\x85", "\xc2\xa0", "\\", "{}" };
+static const char *const hostile[] = { "plain",
+                                       "",
+                                       "<&>\"'",
+                                       "]]>",
+                                       "<!--",
+                                       "-->",
+                                       "&amp;",
+                                       "&#0;",
+                                       "a\tb",
+                                       "a\nb",
+                                       "a\r\nb\rc",
+                                       "  two  ",
+                                       " ",
+                                       "\xc3\xa9",
+                                       "\xe2\x82\xac",
+                                       "\xf0\x9f\x98\x80",
+                                       "\xd7\xa9\xd7\x9c",
+                                       "\xe2\x80\xae xyz",
+                                       "e\xcc\x81",
+                                       "\xef\xbf\xbd",
+                                       "%s%n",
+                                       "n0",
+                                       "<node id=\"n0\"/>",
+                                       "\x7f",
+                                       "\xc2\x85",
+                                       "\xc2\xa0",
+                                       "\\",
+                                       "{}" };
 
 static void read_back(drawn *d, const char *path)
 {
@@ -66,8 +90,12 @@ static drawn draw(const char *text, int32_t n, const gsa_slice *tokens)
     gsa_spec_release(&spec);
     const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 2, .text = tokens };
     ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) == GSA_OK, "%s", error.text);
-    const gsa_picture picture = { d.instance, gsa_pattern_schema(d.pattern), gsa_pattern_topology(d.pattern),
-                                  gsa_pattern_self(d.pattern), gsa_pattern_text(d.pattern), tokens };
+    const gsa_picture picture = { d.instance,
+                                  gsa_pattern_schema(d.pattern),
+                                  gsa_pattern_topology(d.pattern),
+                                  gsa_pattern_self(d.pattern),
+                                  gsa_pattern_text(d.pattern),
+                                  tokens };
     ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
     ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, &error) == GSA_OK, "%s", error.text);
     ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);
@@ -185,12 +213,30 @@ END_TEST
 /* ---- generators ---------------------------------------------------------------------------------------------------------- */
 
 typedef void generator(igraph_t *graph, int32_t n);
-static void make_ring(igraph_t *graph, int32_t n) { igraph_ring(graph, n, 1, 1, 1); }
-static void make_path(igraph_t *graph, int32_t n) { igraph_ring(graph, n, 1, 1, 0); }
-static void make_full(igraph_t *graph, int32_t n) { igraph_full(graph, n, 1, 0); }
-static void make_order(igraph_t *graph, int32_t n) { igraph_full_citation(graph, n, 1); }
-static void make_wheel(igraph_t *graph, int32_t n) { igraph_wheel(graph, n + 1, IGRAPH_WHEEL_MUTUAL, n); }
-static void make_spokes(igraph_t *graph, int32_t n) { igraph_star(graph, n + 1, IGRAPH_STAR_MUTUAL, n); }
+static void make_ring(igraph_t *graph, int32_t n)
+{
+    igraph_ring(graph, n, 1, 1, 1);
+}
+static void make_path(igraph_t *graph, int32_t n)
+{
+    igraph_ring(graph, n, 1, 1, 0);
+}
+static void make_full(igraph_t *graph, int32_t n)
+{
+    igraph_full(graph, n, 1, 0);
+}
+static void make_order(igraph_t *graph, int32_t n)
+{
+    igraph_full_citation(graph, n, 1);
+}
+static void make_wheel(igraph_t *graph, int32_t n)
+{
+    igraph_wheel(graph, n + 1, IGRAPH_WHEEL_MUTUAL, n);
+}
+static void make_spokes(igraph_t *graph, int32_t n)
+{
+    igraph_star(graph, n + 1, IGRAPH_STAR_MUTUAL, n);
+}
 static void make_window_5(igraph_t *graph, int32_t n) /* a path in which two steps are one edge */
 {
     igraph_ring(graph, n, 0, 0, 0);
@@ -246,6 +292,7 @@ static const gsa_test generator_tests[] = { GSA_LOOP(patterns_are_the_graphs_tha
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("pictures", picture_tests, 120), GSA_CASE("generators", generator_tests, 120) };
+    static const gsa_case cases[] = { GSA_CASE("pictures", picture_tests, 120),
+                                      GSA_CASE("generators", generator_tests, 120) };
     return gsa_run_suite("igraph", cases, GSA_COUNT(cases), argc, argv);
 }

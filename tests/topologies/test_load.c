@@ -118,7 +118,8 @@ static const struct {
     { "twice_choice.so", GSA_ERR_PLUGIN, "parameter 'second' has a wrong list of choices" },
     { "int_choices.so", GSA_ERR_PLUGIN, "parameter 'second' has a wrong list of choices" },
     { "no_doc.so", GSA_ERR_PLUGIN, "parameter 'second' has no doc of one line" },
-    { "bad_fallback.so", GSA_ERR_PLUGIN, "its own fallback is refused: parameter 'second' is '2', expected an integer from 0 to 1" },
+    { "bad_fallback.so", GSA_ERR_PLUGIN,
+      "its own fallback is refused: parameter 'second' is '2', expected an integer from 0 to 1" },
     { "undefined.so", GSA_ERR_PLUGIN, "it is no shared object that loads: " },
     { "absent.so", GSA_ERR_IO, "there is no such file" },
     { "", GSA_ERR_IO, "it is a folder, expected a shared object" },
@@ -203,6 +204,32 @@ START_TEST(other_files_are_refused_with_the_loaders_words)
 }
 END_TEST
 
+/* Is a file of this name mapped into the process? Linux only; elsewhere 0. */
+static int is_mapped(const char *name)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[8192];
+    int found = 0;
+    while (maps && fgets(line, sizeof line, maps)) found |= strstr(line, name) != NULL;
+    if (maps) fclose(maps);
+    return found;
+}
+
+START_TEST(plugins_leave_with_the_registry_and_refused_ones_at_once)
+{
+    char path[4096];
+    gsa_registry *registry = registry_of(NULL);
+    path_of("no_emit.so", path, sizeof path);
+    ck_assert_int_eq(gsa_registry_load(registry, path, NULL), GSA_ERR_PLUGIN);
+    ck_assert(!is_mapped("no_emit.so"));
+    path_of("dilated.so", path, sizeof path);
+    ck_assert_int_eq(gsa_registry_load(registry, path, NULL), GSA_OK);
+    ck_assert(is_mapped("dilated.so") || !is_mapped("test_load"));
+    gsa_registry_release(registry);
+    ck_assert(!is_mapped("dilated.so"));
+}
+END_TEST
+
 static gsa_status load_and_use(gsa_faults *faults, void *path)
 {
     gsa_registry *registry;
@@ -227,7 +254,8 @@ END_TEST
 
 static const gsa_test memory_tests[] = { GSA_TEST(memory_and_files_may_fail_anywhere) };
 static const gsa_test sound_tests[] = { GSA_TEST(the_template_loads_and_emits),
-                                        GSA_TEST(several_plugins_live_together_and_none_loads_twice) };
+                                        GSA_TEST(several_plugins_live_together_and_none_loads_twice),
+                                        GSA_TEST(plugins_leave_with_the_registry_and_refused_ones_at_once) };
 static const gsa_test broken_tests[] = { GSA_LOOP(each_broken_plugin_is_one_sentence, GSA_COUNT(broken)),
                                          GSA_TEST(every_plugin_that_is_built_is_loaded_here),
                                          GSA_TEST(paths_are_never_searched_for),

@@ -164,19 +164,25 @@ static const struct {
     int count;
     const char *fragments[3];
 } wrong[] = {
-    { "strar", { { NULL, NULL } }, 0, { "no topology is named 'strar'", "known: full, probe, ring, star, window",
-                                        "the nearest is 'star'" } },
+    { "strar",
+      { { NULL, NULL } },
+      0,
+      { "no topology is named 'strar'", "known: full, probe, ring, star, window", "the nearest is 'star'" } },
     { "widnow", { { NULL, NULL } }, 0, { "the nearest is 'window'", "'widnow'", "known: " } },
     { "", { { NULL, NULL } }, 0, { "no topology is named ''", "known: ", "window" } },
     { "STAR", { { NULL, NULL } }, 0, { "'STAR'", "known: ", "window" } },
     { NULL, { { NULL, NULL } }, 0, { "(nothing)", "known: ", "window" } },
-    { "star", { { "radail", "1" } }, 1, { "'star' has no parameter 'radail'", "known: radial, ring, cyclic",
-                                          "the nearest is 'radial'" } },
+    { "star",
+      { { "radail", "1" } },
+      1,
+      { "'star' has no parameter 'radail'", "known: radial, ring, cyclic", "the nearest is 'radial'" } },
     { "star", { { "ring", "1" }, { "xyzzy", "1" } }, 2, { "no parameter 'xyzzy'", "known: radial, ring, cyclic", "" } },
     { "star", { { "share", "1" } }, 1, { "no parameter 'share'", "known: ", "" } },
     { "star", { { NULL, "1" } }, 1, { "no parameter (nothing)", "known: ", "" } },
-    { "star", { { "ring", "1" }, { "cyclic", "0" }, { "ring", "0" } }, 3, { "'ring' is given twice", "as '1' and as '0'",
-                                                                            "'star'" } },
+    { "star",
+      { { "ring", "1" }, { "cyclic", "0" }, { "ring", "0" } },
+      3,
+      { "'ring' is given twice", "as '1' and as '0'", "'star'" } },
     { "star", { { "ring", "on" } }, 1, { "topology 'star': parameter 'ring' is 'on'", "expected 0 or 1", "" } },
     { "star", { { "ring", NULL } }, 1, { "parameter 'ring' is ''", "expected 0 or 1", "" } },
     { "window", { { "width", "0" } }, 1, { "'width' is '0'", "an integer from 1 to 1048575", "" } },
@@ -198,13 +204,36 @@ START_TEST(names_are_known_once_and_the_nearest_is_shown)
 }
 END_TEST
 
+START_TEST(names_have_one_form)
+{
+    static const struct {
+        const char *name;
+        int ok;
+    } forms[] = { { "a", 1 },   { "a_1", 1 }, { "z9__", 1 }, { "", 0 },   { "A", 0 },        { "1a", 0 }, { "_a", 0 },
+                  { "a-b", 0 }, { "a b", 0 }, { "aB", 0 },   { "a.", 0 }, { "\xc3\xa4", 0 }, { NULL, 0 } };
+    char longest[GSA_WORD_LIMIT + 2];
+    for (int i = 0; i < GSA_COUNT(forms); i++) ck_assert_msg(gsa_word_ok(forms[i].name) == forms[i].ok, "%s", forms[i].name);
+    memset(longest, 'a', sizeof longest);
+    longest[GSA_WORD_LIMIT + 1] = 0;
+    ck_assert_int_eq(gsa_word_ok(longest), 0);
+    ck_assert_int_eq(gsa_word_ok(longest + 1), 1);
+}
+END_TEST
+
 START_TEST(distance_counts_edits)
 {
     static const struct {
         const char *a, *b;
         int distance;
-    } pairs[] = { { "", "", 0 }, { "a", "", 1 }, { "", "ab", 2 }, { "ring", "ring", 0 }, { "ring", "rnig", 1 },
-                  { "ring", "rings", 1 }, { "kitten", "sitting", 3 }, { "abcd", "badc", 2 }, { "star", "full", 4 } };
+    } pairs[] = { { "", "", 0 },
+                  { "a", "", 1 },
+                  { "", "ab", 2 },
+                  { "ring", "ring", 0 },
+                  { "ring", "rnig", 1 },
+                  { "ring", "rings", 1 },
+                  { "kitten", "sitting", 3 },
+                  { "abcd", "badc", 2 },
+                  { "star", "full", 4 } };
     char longer[65];
     memset(longer, 'a', 64);
     longer[64] = 0;
@@ -238,6 +267,7 @@ START_TEST(lists_and_shown_texts_are_cut_safely)
         ck_assert_int_lt(strlen(shown), GSA_SHOWN);
         ck_assert_str_eq(shown + strlen(shown) - 4, "...'");
     }
+    ck_assert_str_eq(gsa_word_show("a\x7f\x1f ", shown), "'a\\x7f\\x1f '");
     ck_assert_str_eq(gsa_word_show("a\xe2\x82", shown), "'a\\xe2\\x82'"); /* cut in a character */
 }
 END_TEST
@@ -245,7 +275,8 @@ END_TEST
 static const gsa_test value_tests[] = { GSA_TEST(every_type_has_its_form_and_range), GSA_LOOP(numbers_round_trip, 2) };
 static const gsa_test locale_tests[] = { GSA_TEST(the_locale_changes_nothing) };
 static const gsa_test name_tests[] = { GSA_LOOP(names_are_known_once_and_the_nearest_is_shown, GSA_COUNT(wrong)),
-                                       GSA_TEST(distance_counts_edits), GSA_TEST(lists_and_shown_texts_are_cut_safely) };
+                                       GSA_TEST(names_have_one_form), GSA_TEST(distance_counts_edits),
+                                       GSA_TEST(lists_and_shown_texts_are_cut_safely) };
 
 int main(int argc, char **argv)
 {

@@ -79,7 +79,8 @@ static const struct {
     { { { "int", "+02" }, { "real", "5e-1" }, { "choice", "circular" } }, 3, "probe" },
     { { { "real", "0.25" }, { "int", "3" } }, 2, "probe:int=3:real=0.25" },
     { { { "choice", "clamp" }, { "bool", "0" } }, 2, "probe:bool=0:choice=clamp" },
-    { { { "path", "/a/very/long/path/to/some/file.txt" }, { "wide", "-7" } }, 2,
+    { { { "path", "/a/very/long/path/to/some/file.txt" }, { "wide", "-7" } },
+      2,
       "probe:wide=-7:path=/a/very/long/path/to/some/file.txt" },
 };
 

@@ -32,11 +32,19 @@ static void describe(const void *self, gsa_describer *d)
     const gsa_value *p = self; /* without .create, self is the parameters' values */
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
-        .label_use = p[LABELS].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY, .labels = (int32_t)(2 * p[REACH].i + 1),
-        .sources = 1 << TOKEN, .destinations = 1 << TOKEN, .name = "dilated" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN,
-        .destinations = 1 << TOKEN, .name = "ffn" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .label_use = p[LABELS].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                              .labels = (int32_t)(2 * p[REACH].i + 1),
+                              .sources = 1 << TOKEN,
+                              .destinations = 1 << TOKEN,
+                              .name = "dilated" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1 << TOKEN,
+                              .name = "ffn" });
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }
@@ -57,6 +65,7 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
     snprintf(out, size, "%+lld", phase == DILATED ? (id - (long long)p[REACH].i) * (long long)p[STEP].i : 0);
 }
 
-const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),
-    .id = "dilated", .summary = "a window with holes", .reference = "the template",
-    .describe = describe, .emit = emit, .label = label };
+const gsa_topology GSA_PLUGIN = {
+    GSA_HEAD(params), .id = "dilated", .summary = "a window with holes", .reference = "the template", .describe = describe,
+    .emit = emit,     .label = label
+};

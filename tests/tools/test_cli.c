@@ -1,0 +1,323 @@
+/* test_cli.c - what the command does when it is asked properly. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+
+static gsa_ran ran;
+
+static void run(const char *const *args, const char *input)
+{
+    gsa_cli_run(args, input, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+}
+
+static int count_of(const char *text, const char *word)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) count++;
+    return count;
+}
+
+/* The JSON object in the last line of stdout. */
+static json_t *last_object(void)
+{
+    const size_t bytes = strlen(ran.out);
+    ck_assert_msg(bytes > 1 && ran.out[bytes - 1] == '\n', "stdout does not end with a line: %s", ran.out);
+    ran.out[bytes - 1] = 0;
+    const char *start = strrchr(ran.out, '\n');
+    json_error_t why;
+    json_t *object = json_loads(start ? start + 1 : ran.out, 0, &why);
+    ck_assert_msg(json_is_object(object), "%s: %s", why.text, ran.out);
+    return object;
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    ck_assert_msg(json_is_number(value), "no number '%s'", key);
+    return json_number_value(value);
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(version_and_help)
+{
+    static const char *const verbs[] = { "topologies", "graph", "train", "eval", "predict", "bench", "doctor", "help" };
+    gsa_cli_enter();
+    run(ARGS("--version"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, GSA_VERSION));
+    run(ARGS("help"), NULL);
+    for (int i = 0; i < GSA_COUNT(verbs); i++) ck_assert_ptr_nonnull(strstr(ran.out, verbs[i]));
+    for (int i = 0; i < GSA_COUNT(verbs); i++) {
+        run(ARGS(verbs[i], "--help"), NULL);
+        ck_assert_ptr_nonnull(strstr(ran.out, "usage: gsa"));
+        ck_assert_ptr_nonnull(strstr(ran.out, "--help"));
+        ck_assert_int_eq(count_of(ran.out, " \n"), 0);
+    }
+    run(ARGS("help", "train"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "train.seed"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "task.k"));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(man_and_completion)
+{
+    gsa_cli_enter();
+    run(ARGS("help", "--man"), NULL);
+    ck_assert_int_eq(strncmp(ran.out, ".TH GSA 1", 9), 0);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\\fB\\-\\-topology\\fR"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "train.seed"));
+    run(ARGS("help", "--completion"), NULL);
+    gsa_cli_write("gsa.bash", ran.out);
+    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --tokens w) COMP_CWORD=3 && _gsa 2>/dev/null; "
+                            "[ \"${COMPREPLY[*]}\" = words ]'"),
+                     0);
+    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --topology s) COMP_CWORD=3 && _gsa 2>/dev/null; "
+                            "[ \"${COMPREPLY[*]}\" = star ]'"),
+                     0);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(recipe_keys_page)
+{
+    char *page = gsa_cli_read(GSA_SOURCE "/docs/recipe-keys.md");
+    ck_assert_ptr_nonnull(page);
+    gsa_cli_enter();
+    run(ARGS("help", "--recipe-keys"), NULL);
+    ck_assert_msg(strcmp(page, ran.out) == 0,
+                  "docs/recipe-keys.md is not what 'gsa help --recipe-keys' writes: write it anew");
+    free(page);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(topologies)
+{
+    gsa_cli_enter();
+    run(ARGS("topologies", "--json"), NULL);
+    json_t *all = json_loads(ran.out, 0, NULL);
+    ck_assert(json_is_array(all));
+    ck_assert_uint_ge(json_array_size(all), 4);
+    run(ARGS("topologies"), NULL);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *one = json_array_get(all, i);
+        ck_assert_ptr_nonnull(strstr(ran.out, json_string_value(json_object_get(one, "id"))));
+        ck_assert_ptr_nonnull(strstr(ran.out, json_string_value(json_object_get(one, "reference"))));
+        ck_assert(json_is_array(json_object_get(one, "parameters")));
+    }
+    json_decref(all);
+    run(ARGS("topologies", "--plugin", GSA_PAIRS), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "pairs - tokens in pairs"));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(doctor)
+{
+    static const char *const says[] = { "version ", "compiler ",  "cores ",      "gemm ",
+                                        "cuda ",    "temporary ", "topologies ", "pairs (" };
+    gsa_cli_enter();
+    run(ARGS("doctor", "--plugin", GSA_PAIRS), NULL);
+    for (int i = 0; i < GSA_COUNT(says); i++)
+        ck_assert_msg(strstr(ran.out, says[i]) != NULL, "no '%s' in %s", says[i], ran.out);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- graphs --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct drawing {
+    const char *spec, *length;
+    int nodes, edges;
+} drawing;
+static const drawing drawings[] = {
+    /* edges by the formulas: star 6n+1, ring 3n, full n^2 */
+    { "star", "0", 0, 0 },           { "star", "1", 3, 7 },
+    { "star", "2", 5, 13 },          { "star", "16", 33, 97 },
+    { "ring", "0", 0, 0 },           { "ring", "5", 5, 15 },
+    { "full", "7", 7, 49 },          { "full", "0", 0, 0 },
+    { "full:causal=1", "4", 4, 10 }, { "window:width=3", "5", 5, 13 },
+};
+
+START_TEST(graph_formats)
+{
+    const drawing *d = &drawings[_i];
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", d->spec, "--length", d->length, "--out", "g.graphml"), NULL);
+    char *text = gsa_cli_read("g.graphml"), summary[64];
+    ck_assert_int_eq(count_of(text, "<node "), d->nodes);
+    ck_assert_int_eq(count_of(text, "<edge "), d->edges);
+    free(text);
+    snprintf(summary, sizeof summary, "| %d nodes, %d edges\n", d->nodes, d->edges);
+    ck_assert_msg(strstr(ran.err, summary) != NULL, "%s", ran.err);
+    ck_assert_str_eq(ran.out, "");
+    run(ARGS("graph", "--topology", d->spec, "--length", d->length, "--format", "dot"), NULL);
+    ck_assert_int_eq(count_of(ran.out, "->"), d->edges);
+    run(ARGS("graph", "--topology", d->spec, "--length", d->length, "--out", "g.mtx"), NULL);
+    text = gsa_cli_read("g.mtx");
+    ck_assert_int_eq(strncmp(text, "%%MatrixMarket matrix coordinate integer general\n", 49), 0);
+    free(text);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(graph_texts)
+{
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "ring", "--text", " Attention  is\tall\n", "--format", "dot"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"Attention\""));
+    ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 3 "));
+    run(ARGS("graph", "--topology", "ring", "--text", "Größe", "--tokens", "chars", "--format", "dot"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"ö\""));
+    ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 5 "));
+    run(ARGS("graph", "--topology", "ring", "--text", "ö ", "--tokens", "bytes"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "0xC3"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 3 "));
+    run(ARGS("graph", "--topology", "ring", "--text", ""), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 0 "));
+    run(ARGS("graph", "--plugin", GSA_PAIRS, "--topology=pairs", "--length=5", "--out=-", "--format=mtx"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "| 5 nodes, 5 edges"));
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- bench ---------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(bench)
+{
+    gsa_cli_enter();
+    run(ARGS("bench", "kernel", "--topology", "star", "--topology", "full", "--length", "0,8", "--head-dim", "4", "--runs",
+             "2", "--explain", "--json", "b.json"),
+        NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "phase up"));
+    json_t *all = json_load_file("b.json", 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 4);
+    json_decref(all);
+    run(ARGS("bench", "graph", "--topology", "window", "--length", "64", "--runs", "1", "--real", "double", "--json", "-"),
+        NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"instance_bytes\""));
+    run(ARGS("bench", "train", "sum.ini", "--runs", "1"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "sum.ini"));
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- train, eval, predict --------------------------------------------------------------------------------------------------- */
+
+START_TEST(train_eval_predict)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--out", "run", "--threads", "1"), NULL);
+    json_t *trained = last_object();
+    ck_assert_str_eq(json_string_value(json_object_get(trained, "task")), "text_classification");
+    ck_assert(number_of(trained, "seconds") >= 0 && number_of(trained, "tokens_per_second") > 0);
+    ck_assert(number_of(trained, "parameters") > 0 && number_of(trained, "seed") == 1);
+    ck_assert_ptr_nonnull(strstr(ran.err, "step 1/"));
+    ck_assert_ptr_nonnull(strstr(ran.err, " tok/s\n"));
+    ck_assert_ptr_null(strchr(ran.err, '\r'));
+    ck_assert(gsa_cli_exists("run/config.ini") && gsa_cli_exists("run/log.jsonl") && gsa_cli_exists("run/curve.svg"));
+    run(ARGS("eval", "--model", "run"), NULL);
+    json_t *measured = last_object();
+    ck_assert(number_of(measured, "test_accuracy") == number_of(trained, "test_accuracy"));
+    ck_assert(number_of(measured, "dev_accuracy") == number_of(trained, "dev_accuracy"));
+    run(ARGS("predict", "--model", "run"), "good film\nbad\nnever seen before\n");
+    ck_assert_int_eq(count_of(ran.out, "\n"), 3);
+    ck_assert_int_eq(count_of(ran.out, "\t"), 3);
+    run(ARGS("predict", "--model", "run", "--output", "p.txt"), "");
+    ck_assert(gsa_cli_exists("p.txt"));
+    json_decref(trained);
+    json_decref(measured);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* One epoch and one more is two epochs, to the bit; and so is every number of threads. */
+START_TEST(resume_and_threads)
+{
+    static const char weights[] = "cmp \"$(echo a/step-*/model.safetensors | xargs ls -t | head -n 1)\" "
+                                  "\"$(echo b/step-*/model.safetensors | xargs ls -t | head -n 1)\"";
+    gsa_cli_enter();
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--set", "train.keep=1", "--out", "a"), NULL);
+    ck_assert_str_eq(ran.err, "");
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "3", "--set", "train.keep=1", "--set", "train.epochs=1", "--out",
+             "b"),
+        NULL);
+    run(ARGS("train", "--quiet", "--resume", "b", "--set", "train.epochs=2"), NULL);
+    ck_assert_int_eq(system(weights), 0);
+    gsa_cli_leave();
+}
+END_TEST
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
+}
+
+/* A run that would go on for hours, once it has reported a step. */
+static pid_t start_long_run(void)
+{
+    const pid_t child = gsa_cli_start(ARGS("train", "sum.ini", "--set", "train.epochs=100000", "--set",
+                                           "train.report_every=1", "--set", "task.train=4096", "--out", "long"));
+    for (int i = 0; i < 3000; i++) {
+        char *text = gsa_cli_read("err.txt");
+        const int going = text && strstr(text, "step ") != NULL;
+        free(text);
+        if (going) return child;
+        pause_ms(10);
+    }
+    ck_abort_msg("the run never reported a step");
+    return child;
+}
+
+START_TEST(first_signal_saves)
+{
+    gsa_cli_enter();
+    const pid_t child = start_long_run();
+    kill(child, _i ? SIGTERM : SIGINT);
+    gsa_cli_wait(child, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert(gsa_cli_exists("long/latest"));
+    ck_assert_int_ne(system("ls -d long/*.tmp* >/dev/null 2>&1"), 0);
+    run(ARGS("eval", "--model", "long"), NULL);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Both at once: the second finds the flag set, whatever the run is doing. */
+START_TEST(second_signal_ends)
+{
+    gsa_cli_enter();
+    const pid_t child = start_long_run();
+    kill(child, SIGSTOP);
+    kill(child, SIGINT);
+    kill(child, SIGTERM);
+    kill(child, SIGCONT);
+    gsa_cli_wait(child, &ran);
+    ck_assert_msg(ran.signal == 0 && (ran.code == 130 || ran.code == 143), "exit code %d, signal %d", ran.code, ran.signal);
+    gsa_cli_leave();
+}
+END_TEST
+
+static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_and_completion), GSA_TEST(recipe_keys_page),
+                                       GSA_TEST(topologies), GSA_TEST(doctor) };
+static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
+static const gsa_test bench_tests[] = { GSA_TEST(bench) };
+static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(resume_and_threads) };
+static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_TEST(second_signal_ends) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("texts", text_tests, 120), GSA_CASE("graphs", graph_tests, 60),
+                                      GSA_CASE("bench", bench_tests, 120), GSA_CASE("runs", run_tests, 120),
+                                      GSA_CASE("signals", signal_tests, 120) };
+    return gsa_run_suite("cli", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,175 @@
+/* Adam, AdamW and SGD against the equations written out in double. */
+#include <math.h>
+#include <string.h>
+#include "support/compare.h"
+#include "support/guard.h"
+#include "support/suite.h"
+#include "train/keys.h"
+#include "train/optimiser.h"
+
+enum { PARAMETERS = 5, ROWS = 3, COLS = 4, COUNT = ROWS * COLS };
+static const int flags[PARAMETERS] = { 0, GSA_NO_DECAY, GSA_FROZEN, GSA_UNREACHED, GSA_ZERO_ROW };
+
+typedef struct fixture {
+    gsa_backend *backend;
+    gsa_parameters *parameters;
+    gsa_optimiser optimiser;
+    gsa_error error;
+    double w[PARAMETERS][COUNT], m[PARAMETERS][COUNT], v[PARAMETERS][COUNT], g[PARAMETERS][COUNT];
+} fixture;
+
+#define MUST(f, call) ck_assert_msg((call) == GSA_OK, "%s: %s", #call, (f)->error.text)
+
+static void open_fixture(fixture *f, const gsa_optimiser_options *options)
+{
+    static const char *const names[] = { "plain", "free_of_decay", "frozen", "unreached", "padded" };
+    *f = (fixture){ 0 };
+    gsa_parameter *p;
+    MUST(f, gsa_test_backend(gsa_system_default(), GSA_F64, 1, &f->backend, &f->error));
+    MUST(f, gsa_parameters_create(gsa_system_default(), f->backend, 3, &f->parameters, &f->error));
+    for (int i = 0; i < PARAMETERS; i++) {
+        MUST(f, gsa_parameters_add(f->parameters, names[i], ROWS, COLS, GSA_INIT_UNIFORM, 1, flags[i], &p, &f->error));
+        MUST(f, gsa_tensor_read(f->backend, &p->value, 0, f->w[i], &f->error));
+    }
+    MUST(f, gsa_optimiser_create(gsa_system_default(), f->parameters, options, &f->optimiser, &f->error));
+}
+
+static void close_fixture(fixture *f)
+{
+    gsa_optimiser_release(&f->optimiser);
+    gsa_parameters_release(f->parameters);
+    gsa_backend_release(f->backend);
+}
+
+/* Puts a gradient where the tape would. */
+static void put_gradient(fixture *f, int i)
+{
+    gsa_parameter *p = gsa_parameters_at(f->parameters, i);
+    gsa_backend *b = f->backend;
+    if (!p->value.grad) p->value.grad = b->alloc(b, COUNT * 8);
+    ck_assert_ptr_nonnull(p->value.grad);
+    ck_assert_int_eq(b->upload(b, p->value.grad, f->g[i], COUNT * 8), GSA_OK);
+}
+
+static void draw_gradients(fixture *f, gsa_dice *dice)
+{
+    for (int i = 0; i < PARAMETERS; i++) {
+        for (int k = 0; k < COUNT; k++) f->g[i][k] = flags[i] & GSA_ZERO_ROW && k < COLS ? 0 : gsa_normal(dice);
+        if (!(flags[i] & GSA_FROZEN)) put_gradient(f, i);
+    }
+}
+
+static int moves(int i)
+{
+    return !(flags[i] & (GSA_FROZEN | GSA_UNREACHED));
+}
+
+static double true_norm(const fixture *f)
+{
+    double squares = 0;
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int k = 0; k < COUNT && moves(i); k++) squares += f->g[i][k] * f->g[i][k];
+    return sqrt(squares);
+}
+
+/* One step of Kingma and Ba 2015, Loshchilov and Hutter 2019, or SGD with momentum, in double. */
+static void reference_step(fixture *f, const gsa_optimiser_options *o, double lr, int t)
+{
+    const double norm = true_norm(f), factor = o->clip > 0 && norm > o->clip ? o->clip / norm : 1;
+    for (int i = 0; i < PARAMETERS; i++) {
+        const double decay = flags[i] & GSA_NO_DECAY ? 0 : o->weight_decay;
+        for (int k = 0; k < COUNT && moves(i); k++) {
+            double g = factor * f->g[i][k], *w = &f->w[i][k], *m = &f->m[i][k], *v = &f->v[i][k];
+            if (o->kind != GSA_OPTIMIZER_ADAMW) g += decay * *w;
+            if (o->kind == GSA_OPTIMIZER_SGD) {
+                *m = o->momentum * *m + g;
+                *w -= lr * *m;
+                continue;
+            }
+            if (o->kind == GSA_OPTIMIZER_ADAMW) *w -= lr * decay * *w;
+            *m = o->beta1 * *m + (1 - o->beta1) * g;
+            *v = o->beta2 * *v + (1 - o->beta2) * g * g;
+            *w -= lr * (*m / (1 - pow(o->beta1, t))) / (sqrt(*v / (1 - pow(o->beta2, t))) + o->eps);
+        }
+    }
+}
+
+static int values_differ(fixture *f, double tolerance)
+{
+    double now[COUNT];
+    int differ = 0;
+    for (int i = 0; i < PARAMETERS; i++) {
+        const gsa_parameter *p = gsa_parameters_at(f->parameters, i);
+        MUST(f, gsa_tensor_read(f->backend, &p->value, 0, now, &f->error));
+        differ |= gsa_differ(p->name, now, f->w[i], COUNT, tolerance, tolerance);
+    }
+    return differ;
+}
+
+#define BETAS .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8
+static const gsa_optimiser_options options[] = {
+    { .kind = GSA_OPTIMIZER_ADAM, BETAS },
+    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .weight_decay = 0.1 },
+    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .clip = 0.5 },
+    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .clip = 1e6 },
+    { .kind = GSA_OPTIMIZER_ADAMW, BETAS, .weight_decay = 0.1, .clip = 1 },
+    { .kind = GSA_OPTIMIZER_SGD },
+    { .kind = GSA_OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.01, .clip = 2 },
+};
+
+START_TEST(follows_the_equations)
+{
+    fixture f;
+    gsa_dice dice = { 21 };
+    open_fixture(&f, &options[_i]);
+    for (int t = 1; t <= 12; t++) {
+        double norm;
+        const double lr = 0.1 / t;
+        draw_gradients(&f, &dice);
+        MUST(&f, gsa_optimiser_step(&f.optimiser, lr, &norm, &f.error));
+        ck_assert_double_eq_tol(norm, true_norm(&f), 1e-12 * norm);
+        reference_step(&f, &options[_i], lr, t);
+        ck_assert_int_eq(values_differ(&f, 1e-12), 0);
+    }
+    ck_assert_int_eq(f.optimiser.steps, 12);
+    for (int k = 0; k < COLS; k++) ck_assert_double_eq(f.w[4][k], 0); /* the zero row stays so */
+    close_fixture(&f);
+}
+END_TEST
+
+START_TEST(what_is_not_finite_changes_nothing_and_is_named)
+{
+    static const double poison[] = { NAN, INFINITY, -INFINITY };
+    for (int which = 0; which < PARAMETERS; which++) {
+        fixture f;
+        gsa_dice dice = { 4 };
+        double norm;
+        if (!moves(which)) continue;
+        open_fixture(&f, &options[4]);
+        draw_gradients(&f, &dice);
+        f.g[which][COUNT - 1] = poison[which % 3];
+        put_gradient(&f, which);
+        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
+        ck_assert(!isfinite(norm));
+        ck_assert_int_eq(f.optimiser.steps, 0);
+        ck_assert_int_eq(values_differ(&f, 0), 0);
+        ck_assert_int_eq(gsa_optimiser_blame(&f.optimiser, 12, 0.5, norm, &f.error), GSA_ERR_NUMBER);
+        ck_assert_ptr_nonnull(strstr(f.error.text, "step 12: the gradient of '"));
+        ck_assert_ptr_nonnull(strstr(f.error.text, gsa_parameters_at(f.parameters, which)->name));
+        /* and the next good step is as if nothing had been */
+        draw_gradients(&f, &dice);
+        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
+        reference_step(&f, &options[4], 0.1, 1);
+        ck_assert_int_eq(values_differ(&f, 1e-12), 0);
+        close_fixture(&f);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test steps[] = { GSA_LOOP(follows_the_equations, GSA_COUNT(options)) };
+    static const gsa_test numbers[] = { GSA_TEST(what_is_not_finite_changes_nothing_and_is_named) };
+    static const gsa_case cases[] = { GSA_CASE("steps", steps, 30), GSA_CASE("numbers", numbers, 30) };
+    return gsa_run_suite("optimiser", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,296 @@
+/* Recipes: what is read, what is refused, and that config.ini gives the same values back. */
+#include <stdlib.h>
+#include <string.h>
+#include "gsa/scratch.h"
+#include "support/suite.h"
+#include "topologies/registry.h"
+#include "train/recipe.h"
+
+typedef struct fixture {
+    gsa_scratch scratch;
+    gsa_error error;
+    gsa_recipe recipe;
+} fixture;
+
+static gsa_status read_text(fixture *f, const char *text, int64_t bytes, const char *const *set, int n)
+{
+    gsa_scratch_open(&f->scratch);
+    const char *path = gsa_scratch_path(&f->scratch, "r.ini");
+    gsa_put_file(path, text, bytes);
+    f->error.text[0] = 0;
+    return gsa_recipe_read(gsa_system_default(), path, set, n, &f->recipe, &f->error);
+}
+
+static void done(fixture *f)
+{
+    gsa_recipe_release(&f->recipe);
+    gsa_scratch_close(&f->scratch);
+}
+
+static fixture must_read(const char *text, const char *const *set, int n)
+{
+    fixture f;
+    ck_assert_msg(read_text(&f, text, (int64_t)strlen(text), set, n) == GSA_OK, "%s", f.error.text);
+    return f;
+}
+
+/* ---- good ---------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(values_defaults_and_places)
+{
+    const char *set[] = { "task.k=5", "train.lr = 0.25", "task.k=6" };
+    fixture f = must_read("\xef\xbb\xbf# comment\r\n; another\r\n[task]\r\nname=masked_summation\r\n\r\n  n  =  7\t\r\n"
+                          "[model]\nencoder = star*2 # not a comment\n[data]\ntrain = a b;c=d\ndev =\n", set, 3);
+    char place[256];
+    const gsa_recipe_values *v = &f.recipe.values;
+    ck_assert_int_eq(v->task_name, GSA_TASK_MASKED_SUMMATION);
+    ck_assert_int_eq(v->task_n, 7);
+    ck_assert_int_eq(v->task_k, 6);
+    ck_assert_int_eq(v->task_d, 10);
+    ck_assert_double_eq(v->train_lr, 0.25);
+    ck_assert_double_eq(v->train_beta2, 0.999);
+    ck_assert_str_eq(v->model_encoder, "star*2 # not a comment");
+    ck_assert_str_eq(v->data_train, "a b;c=d");
+    ck_assert_str_eq(v->data_dev, "");
+    gsa_recipe_place(&f.recipe, "task", "n", place, sizeof place);
+    ck_assert_ptr_nonnull(strstr(place, "r.ini:6"));
+    gsa_recipe_place(&f.recipe, "task", "k", place, sizeof place);
+    ck_assert_str_eq(place, "--set task.k");
+    done(&f);
+}
+END_TEST
+
+START_TEST(a_line_may_have_any_length)
+{
+    enum { LONG = 100000 };
+    char *text = malloc(LONG + 64);
+    strcpy(text, "[model]\nencoder=star\n[data]\ntrain=");
+    const size_t start = strlen(text);
+    memset(text + start, 'x', LONG);
+    strcpy(text + start + LONG, "\n");
+    fixture f = must_read(text, NULL, 0);
+    ck_assert_uint_eq(strlen(f.recipe.values.data_train), LONG);
+    done(&f);
+    free(text);
+}
+END_TEST
+
+static void write_config(const gsa_recipe *recipe, const char *path)
+{
+    gsa_output *output;
+    gsa_error error;
+    ck_assert_int_eq(gsa_output_open(gsa_system_default(), path, &output, &error), GSA_OK);
+    gsa_recipe_write(recipe, output);
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+}
+
+static const char *const round_trips[] = {
+    "[model]\nencoder=star*2\n",
+    "[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,v,o\ninit_scale=0.1\n"
+    "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n",
+    "[encoder.1]\ntopology=star\nlayers=2\nring=0\n[encoder.2]\ntopology=full\nshare=1\n",
+    "[model]\nencoder=full\n[data]\ntrain=with = and # in it\nvectors=v\nvectors_frozen=1\n",
+};
+
+START_TEST(config_reads_back_the_same)
+{
+    fixture f = must_read(round_trips[_i], NULL, 0);
+    gsa_recipe again, third;
+    int64_t bytes, bytes2;
+    const char *one = gsa_scratch_path(&f.scratch, "one.ini"), *two = gsa_scratch_path(&f.scratch, "two.ini");
+    write_config(&f.recipe, one);
+    ck_assert_msg(gsa_recipe_read(gsa_system_default(), one, NULL, 0, &again, &f.error) == GSA_OK, "%s", f.error.text);
+    write_config(&again, two);
+    char *a = gsa_get_file(one, &bytes), *b = gsa_get_file(two, &bytes2);
+    ck_assert_str_eq(a, b);
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) {
+        const char *x = (const char *)&f.recipe.values + gsa_key_offset(i), *y = (const char *)&again.values + gsa_key_offset(i);
+        if (keys[i].type == GSA_PATH) ck_assert_str_eq(*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
+        else ck_assert_mem_eq(x, y, 8);
+    }
+    /* overrides on top of a written configuration */
+    const char *set[] = { "train.epochs=3" };
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), one, set, 1, &third, &f.error), GSA_OK);
+    ck_assert_int_eq(third.values.train_epochs, 3);
+    free(a);
+    free(b);
+    gsa_recipe_release(&again);
+    gsa_recipe_release(&third);
+    done(&f);
+}
+END_TEST
+
+START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    ck_assert_int_gt(count, 60);
+    for (int i = 0; i < count; i++) {
+        ck_assert_msg(keys[i].doc && *keys[i].doc && keys[i].fallback, "%s.%s", keys[i].section, keys[i].name);
+        for (int j = 0; j < i; j++)
+            ck_assert_msg(strcmp(keys[i].section, keys[j].section) || strcmp(keys[i].name, keys[j].name), "%s twice", keys[i].name);
+    }
+    fixture f = must_read("[model]\nencoder=star\n", NULL, 0); /* all fallbacks are read */
+    done(&f);
+}
+END_TEST
+
+/* ---- the encoder ------------------------------------------------------------------------------------------------------------ */
+
+static gsa_status spec_of(fixture *f, const char *text, gsa_stack_spec *spec)
+{
+    gsa_registry *registry;
+    *f = must_read(text, NULL, 0);
+    ck_assert_int_eq(gsa_registry_create(gsa_system_default(), &registry, &f->error), GSA_OK);
+    const gsa_status status = gsa_recipe_spec(&f->recipe, registry, spec, &f->error);
+    gsa_registry_release(registry);
+    return status;
+}
+
+START_TEST(sections_make_segments)
+{
+    fixture f;
+    gsa_stack_spec spec;
+    ck_assert_msg(spec_of(&f, "[encoder.2]\ntopology=full\ncausal=1\n[encoder.1]\ntopology=star\nlayers=3\nshare=1\nring=0\n", &spec) ==
+                  GSA_OK, "%s", f.error.text);
+    ck_assert_int_eq(spec.n_segments, 2);
+    ck_assert_str_eq(spec.segments[0].parts[0].id, "star");
+    ck_assert_int_eq(spec.segments[0].layers, 3);
+    ck_assert_int_eq(spec.segments[0].share, 1);
+    ck_assert_int_eq(spec.segments[0].parts[0].n_settings, 1);
+    ck_assert_str_eq(spec.segments[0].parts[0].settings[0].key, "ring");
+    ck_assert_str_eq(spec.segments[1].parts[0].id, "full");
+    ck_assert_int_eq(spec.segments[1].layers, 1);
+    gsa_spec_release(&spec);
+    done(&f);
+}
+END_TEST
+
+static const struct { const char *text, *expected; } bad_encoders[] = {
+    { "[encoder.1]\ntopology=sta\n", "r.ini:2: [encoder.1]" },
+    { "[encoder.1]\ntopology=star\nlayers=0\n", "r.ini:3: [encoder.1]: parameter 'layers' is '0', expected an integer from 1" },
+    { "[encoder.1]\ntopology=star\nrings=0\n", "r.ini:3: unknown key 'rings' of [encoder.1] with topology star" },
+    { "[encoder.1]\ntopology=star\nring=maybe\n", "r.ini:3: [encoder.1]: parameter 'ring' is 'maybe'" },
+    { "[encoder.1]\ntopology=star\nshare=2\n", "[encoder.1]" },
+    { "[model]\nencoder=star*\n", "r.ini:2: [model] encoder" },
+    { "[model]\nencoder=star,,full\n", "r.ini:2: [model] encoder" },
+};
+
+START_TEST(bad_encoder)
+{
+    fixture f;
+    gsa_stack_spec spec;
+    ck_assert_int_ne(spec_of(&f, bad_encoders[_i].text, &spec), GSA_OK);
+    ck_assert_msg(strstr(f.error.text, bad_encoders[_i].expected), "'%s' lacks '%s'", f.error.text, bad_encoders[_i].expected);
+    done(&f);
+}
+END_TEST
+
+/* ---- bad: the sentence must hold the fragment ------------------------------------------------------------------------------- */
+
+#define MODEL "[model]\nencoder=star\n"
+static const struct { const char *text, *set, *expected; } bad[] = {
+    /* the file's form */
+    { "[model\nencoder=star\n", NULL, "r.ini:1: '[model' is no section line" },
+    { "[model] x\n", NULL, "r.ini:1: '[model] x' is no section line" },
+    { "[Model]\n", NULL, "r.ini:1: the section's name is 'Model'" },
+    { "[]\n", NULL, "r.ini:1: the section's name is ''" },
+    { "encoder=star\n", NULL, "r.ini:1: key 'encoder' stands before the first [section]" },
+    { "[model]\nencoder\n", NULL, "r.ini:2: 'encoder' has no '='" },
+    { "[model]\n=star\n", NULL, "r.ini:2: the key is ''" },
+    { "[model]\nEncoder=star\n", NULL, "r.ini:2: the key is 'Encoder'" },
+    { "[model]\nenc oder=star\n", NULL, "r.ini:2: the key is 'enc oder'" },
+    { MODEL "[model]\n", NULL, "r.ini:3: section [model] stands already in line 1" },
+    { MODEL "encoder=full\n", NULL, "r.ini:3: key 'encoder' of [model] stands already in line 2" },
+    { MODEL "hidden=\xff\n", NULL, "r.ini:3: invalid UTF-8 at byte 8 of the line" },
+    { MODEL "# \xc3\x28\n", NULL, "r.ini:3: invalid UTF-8 at byte 3 of the line" },
+    /* names */
+    { MODEL "[trian]\n", NULL, "r.ini:3: unknown section [trian]; known: task, model, train, data, encoder.N; the nearest is 'train'" },
+    { MODEL "[train]\nepoch=3\n", NULL, "r.ini:4: unknown key 'epoch' of [train]" },
+    { MODEL "[train]\nepoch=3\n", NULL, "the nearest is 'epochs'" },
+    { MODEL "[encoder]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder]" },
+    { MODEL "[encoder.0]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder.0]" },
+    { MODEL "[encoder.01]\ntopology=star\n", NULL, "unknown section [encoder.01]" },
+    /* values */
+    { MODEL "[train]\nepochs=ten\n", NULL, "r.ini:4: [train]: parameter 'epochs' is 'ten', expected an integer from 0 to 1000000" },
+    { MODEL "[train]\nepochs=\n", NULL, "r.ini:4: [train]: parameter 'epochs' is ''" },
+    { MODEL "[train]\nepochs=-1\n", NULL, "expected an integer from 0" },
+    { MODEL "[train]\nepochs=3.5\n", NULL, "parameter 'epochs' is '3.5'" },
+    { MODEL "[train]\nepochs=99999999999999999999\n", NULL, "parameter 'epochs'" },
+    { MODEL "[train]\nlr=nan\n", NULL, "parameter 'lr' is 'nan', expected a number from 0 to 1000" },
+    { MODEL "[train]\nlr=1,5\n", NULL, "parameter 'lr' is '1,5'" },
+    { MODEL "[train]\nlr=0.1 # high\n", NULL, "parameter 'lr' is '0.1 # high'" },
+    { MODEL "[train]\nseed=4294967296\n", NULL, "parameter 'seed' is '4294967296'" },
+    { MODEL "[train]\nbeta1=1\n", NULL, "parameter 'beta1' is '1'" },
+    { MODEL "[train]\noptimizer=adagrad\n", NULL, "expected one of adam,adamw,sgd" },
+    { MODEL "[train]\nschedule=steps\n", NULL, "parameter 'schedule' is 'steps'" },
+    { MODEL "[train]\ncheck_nan=yes\n", NULL, "parameter 'check_nan' is 'yes', expected 0 or 1" },
+    { MODEL "dropout_input=1\n", NULL, "r.ini:3: [model]: parameter 'dropout_input' is '1'" },
+    { MODEL "hidden=0\n", NULL, "parameter 'hidden' is '0', expected an integer from 1" },
+    { MODEL "norm=none\n", NULL, "expected one of post,pre" },
+    { MODEL "bias=q,k\n", NULL, "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
+    { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },
+    { MODEL "[task]\nname=translation\n", NULL, "expected one of masked_summation,text_classification" },
+    { MODEL "[data]\nformat=csv\n", NULL, "parameter 'format' is 'csv'" },
+    /* values that do not fit together */
+    { MODEL "[task]\nname=masked_summation\nn=5\nk=6\n", NULL, "r.ini:6: [task] k = 6 is more than n = 5" },
+    { MODEL "[task]\nname=masked_summation\nn=5\n", NULL, "default of task.k" },
+    { MODEL "hidden=10\nheads=3\n", NULL, "r.ini:4: [model] heads = 3 does not divide hidden = 10" },
+    { MODEL "[train]\nbatch=0\n", NULL, "r.ini:4: [train] batch and batch_tokens are both 0" },
+    { MODEL "[train]\nbatch=1000000\naccumulate=65536\n", NULL, "[train] accumulate times batch" },
+    { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
+    { MODEL "[data]\nvectors_frozen=1\n", NULL, "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
+    { "[train]\nepochs=1\n", NULL, "(default of model.encoder): [model] encoder is not set" },
+    { MODEL "[encoder.1]\ntopology=star\n", NULL, "r.ini:2: [model] encoder and sections [encoder.N] are both given" },
+    { "[encoder.2]\ntopology=star\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
+    { "[encoder.1]\nlayers=2\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
+    /* overrides */
+    { MODEL, "train.epochs", "--set 'train.epochs': expected section.key=value" },
+    { MODEL, "epochs=3", "--set 'epochs=3': expected section.key=value" },
+    { MODEL, "=3", "--set '=3': expected section.key=value" },
+    { MODEL, "train.=3", "expected section.key=value" },
+    { MODEL, "train.epoch=3", "--set train.epoch: unknown key 'epoch' of [train]" },
+    { MODEL, "trains.epochs=3", "--set trains.epochs: unknown section [trains]" },
+    { MODEL, "train.epochs=many", "--set train.epochs: [train]: parameter 'epochs' is 'many'" },
+    { MODEL, "train.epochs=\xff", "is no valid UTF-8" },
+    { MODEL, "encoder.1.topology=star", "are both given" },
+};
+
+START_TEST(bad_recipe)
+{
+    fixture f;
+    const int n = bad[_i].set != NULL;
+    const gsa_status status = read_text(&f, bad[_i].text, (int64_t)strlen(bad[_i].text), &bad[_i].set, n);
+    ck_assert_int_ne(status, GSA_OK);
+    const char *expected = bad[_i].expected;
+    ck_assert_msg(strstr(f.error.text, expected), "'%s' lacks '%s'", f.error.text, expected);
+    ck_assert_int_eq(f.error.status, status);
+    done(&f);
+}
+END_TEST
+
+START_TEST(nul_byte_and_missing_file)
+{
+    fixture f;
+    ck_assert_int_eq(read_text(&f, "[model]\nenc\0oder=star\n", 22, NULL, 0), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "r.ini:2: the line holds a NUL byte"));
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), gsa_scratch_path(&f.scratch, "no.ini"), NULL, 0, &f.recipe, &f.error),
+                     GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "no.ini"));
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), f.scratch.folder, NULL, 0, &f.recipe, &f.error), GSA_ERR_IO);
+    done(&f);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test good[] = { GSA_TEST(values_defaults_and_places), GSA_TEST(a_line_may_have_any_length),
+                                     GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
+                                     GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range) };
+    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file) };
+    static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30), GSA_CASE("bad", refused, 30) };
+    return gsa_run_suite("recipe", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,294 @@
+/* Readers: four formats of labelled text, trees, word vectors, labels, baselines. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gsa/scratch.h"
+
+#include "support/suite.h"
+#include "train/baseline.h"
+#include "train/keys.h"
+#include "train/labels.h"
+#include "train/vectors.h"
+
+typedef struct fixture {
+    gsa_scratch scratch;
+    gsa_error error;
+    gsa_text text;
+    gsa_vectors vectors;
+} fixture;
+
+static gsa_status read_text(fixture *f, const char *bytes, int64_t count, gsa_text_options options)
+{
+    *f = (fixture){ 0 };
+    gsa_scratch_open(&f->scratch);
+    const char *path = gsa_scratch_path(&f->scratch, "t.txt");
+    gsa_put_file(path, bytes, count);
+    if (options.phrase_min == 0) options.phrase_min = 1;
+    return gsa_text_read(gsa_system_default(), path, &options, &f->text, &f->error);
+}
+
+static void done(fixture *f)
+{
+    gsa_text_release(&f->text);
+    gsa_vectors_release(&f->vectors);
+    gsa_scratch_close(&f->scratch);
+}
+
+/* All examples as "label:token token|label:...". */
+static void show(const gsa_text *text, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (int64_t e = 0; e < text->examples; e++) {
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s:", e ? "|" : "", (int)text->label[e].bytes, text->label[e].at);
+        for (int64_t i = text->offset[e]; i < text->offset[e + 1]; i++)
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[e] ? " " : "", (int)text->token[i].bytes,
+                                     text->token[i].at);
+    }
+}
+
+#define TREE "(3 (2 It) (4 (2 's) (4 Good)))\n"
+static const struct {
+    const char *bytes, *expected;
+    int format;
+    gsa_text_options options;
+} good[] = {
+    { "pos\ta b\nneg\tc\n", "pos:a b|neg:c", GSA_TEXT_TSV, { 0 } },
+    { "pos\ta b\r\nneg\tc", "pos:a b|neg:c", GSA_TEXT_TSV, { 0 } },
+    { "label\ttext\npos\t  a   b \n", "pos:a b", GSA_TEXT_TSV, { .header = 1 } },
+    { "\xef\xbb\xbfpos\ta\n", "pos:a", GSA_TEXT_TSV, { 0 } },
+    { "__label__x a b\n__label__y  c\n", "x:a b|y:c", GSA_TEXT_FASTTEXT, { 0 } },
+    { "4 a b\n0 c -LRB- d -rrb-\n", "4:a b|0:c ( d )", GSA_TEXT_STSA, { 0 } },
+    { TREE, "3:It 's Good", GSA_TEXT_SST, { 0 } },
+    { TREE, "2:It|2:'s|4:Good|4:'s Good|3:It 's Good", GSA_TEXT_SST, { .subtrees = 1 } },
+    { TREE, "4:'s Good|3:It 's Good", GSA_TEXT_SST, { .subtrees = 1, .phrase_min = 2 } },
+    { "(1 -LRB-)\n", "1:(", GSA_TEXT_SST, { 0 } },
+    { "(1 (0 co\\/op) (2 a\\*b))\n", "1:co/op a*b", GSA_TEXT_SST, { 0 } },
+    { "(1 (0 ()) x)\n", NULL, 0, { 0 } },
+    { "x\tABC \xc3\x84\xc3\x96 \xc4\xb0\n", "x:abc \xc3\xa4\xc3\xb6 i", GSA_TEXT_TSV, { .lower = 1 } },
+    { "x\t\xc8\xba\xc8\xba q\n", "x:\xe2\xb1\xa5\xe2\xb1\xa5 q", GSA_TEXT_TSV, { .lower = 1 } }, /* grows when lowered */
+    { "x\tab \xe4\xbd\xa0\n", "x:a b \xe4\xbd\xa0", GSA_TEXT_TSV, { .tokens = GSA_TOKENS_CHARS } },
+    { "x\ta\xc2\xa0" "b\xe3\x80\x80" "c\n", "x:a b c", GSA_TEXT_TSV, { 0 } }, /* Unicode blanks */
+    { "x\ta b c d\n", "x:a b", GSA_TEXT_TSV, { .max_length = 2 } },
+    { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
+};
+
+START_TEST(good_text)
+{
+    fixture f;
+    char shown[512];
+    const gsa_status status = read_text(&f, good[_i].bytes, (int64_t)strlen(good[_i].bytes), good[_i].options);
+    if (!good[_i].expected) {
+        ck_assert_int_eq(status, GSA_ERR_FORMAT);
+        done(&f);
+        return;
+    }
+    ck_assert_msg(status == GSA_OK, "%s", f.error.text);
+    show(&f.text, shown, sizeof shown);
+    ck_assert_str_eq(shown, good[_i].expected);
+    ck_assert_int_eq(f.text.format, good[_i].format);
+    done(&f);
+}
+END_TEST
+
+static const struct { const char *bytes, *expected; gsa_text_options options; } bad[] = {
+    { "pos\ta\nneg\n", "t.txt:2: the line has 1 column, expected 2: label<TAB>text", { 0 } },
+    { "pos\ta\nneg\tb\tc\n", "t.txt:2: the line has 3 columns", { 0 } },
+    { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
+    { "pos\ta\nneg\t  \n", "t.txt:2: the example is empty", { 0 } },
+    { "pos\ta\n\nneg\tb\n", "t.txt:2: the line is empty", { 0 } },
+    { "pos\ta\nneg\tb\xff\n", "t.txt:2: invalid UTF-8 at byte 6 of the line", { 0 } },
+    { "pos\ta\nn\xc3\tb\n", "t.txt:2: invalid UTF-8 at byte 2 of the line", { 0 } },
+    { "", "t.txt: the file holds no example", { 0 } },
+    { "label\ttext\n", "t.txt: the file holds no example", { .header = 1 } },
+    { "__label__a x\nb y\n", "t.txt:2: the line does not start with __label__", { 0 } },
+    { "__label__a __label__b y\n", "t.txt:1: the line has more than one __label__", { 0 } },
+    { "__label__ y\n", "t.txt:1: the label is empty", { 0 } },
+    { "__label__a\n", "t.txt:1: the example is empty", { 0 } },
+    { "3 a\n4\n", "t.txt:2: the line has no blank, expected: LABEL text", { 0 } },
+    { " a\n", "t.txt:1: the label is empty", { 0 } },
+    { TREE "(3 (2 It) (4 a)\n", "t.txt:2: the tree is not closed: 1 ')' missing", { 0 } },
+    { TREE "(3 (2 It\n", "t.txt:2: the tree is not closed: 2 ')' missing", { 0 } },
+    { TREE "(3 (2 It)) x\n", "t.txt:2: more text at byte 12 after the tree's end", { 0 } },
+    { TREE "(3 (2 It)))\n", "t.txt:2: more text at byte 11 after the tree's end", { 0 } },
+    { TREE "(3 ( It))\n", "t.txt:2: the node that ends at byte 8 is empty", { 0 } },
+    { TREE "(3 (2 a) b)\n", "t.txt:2: a word at byte 10", { 0 } },
+    { TREE "(3 a b)\n", "t.txt:2: a word at byte 6", { 0 } },
+    { TREE "(3 a (2 b))\n", "t.txt:2: a node at byte 6 inside a leaf", { 0 } },
+    { TREE "(3)\n", "t.txt:2: the node that ends at byte 3 is empty", { 0 } },
+    { TREE "((2 a) (3 b))\n", "t.txt:2: a node at byte 2 has no label", { 0 } },
+    { TREE "3 a\n", "t.txt:2: the line is no tree", { 0 } },
+    { "a\n\nb\n", "t.txt:2: the example is empty", { .unlabelled = 1 } },
+};
+
+START_TEST(bad_text)
+{
+    fixture f;
+    ck_assert_int_eq(read_text(&f, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    done(&f);
+}
+END_TEST
+
+START_TEST(a_deep_tree_and_a_nul)
+{
+    enum { DEEP = 200000 };
+    fixture f;
+    char *bytes = malloc(DEEP * 4 + 16), *at = bytes;
+    for (int i = 0; i < DEEP; i++) memcpy(at, "(1 ", 3), at += 3;
+    *at++ = 'x';
+    memset(at, ')', DEEP);
+    at += DEEP;
+    ck_assert_msg(read_text(&f, bytes, at - bytes, (gsa_text_options){ 0 }) == GSA_OK, "%s", f.error.text);
+    ck_assert_int_eq(f.text.examples, 1);
+    done(&f);
+    ck_assert_int_eq(read_text(&f, "a\tb\0c\n", 6, (gsa_text_options){ 0 }), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt:1: the line holds a NUL byte"));
+    done(&f);
+    free(bytes);
+}
+END_TEST
+
+/* ---- labels ------------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(labels_are_sorted_and_known)
+{
+    fixture f;
+    gsa_labels labels;
+    int32_t ids[4];
+    const char *bytes = "b\tx\na\ty\n10\tz\nb\tw\n";
+    ck_assert_int_eq(read_text(&f, bytes, (int64_t)strlen(bytes), (gsa_text_options){ 0 }), GSA_OK);
+    ck_assert_int_eq(gsa_labels_learn(&f.text, 0, &labels, &f.error), GSA_OK);
+    ck_assert_int_eq(labels.count, 3);
+    ck_assert_int_eq(gsa_labels_map(&labels, &f.text, ids, &f.error), GSA_OK);
+    const int32_t expected[] = { 2, 1, 0, 2 };
+    ck_assert_mem_eq(ids, expected, sizeof ids);
+    f.text.label[2].bytes = 1; /* "1": not known */
+    ck_assert_int_eq(gsa_labels_map(&labels, &f.text, ids, &f.error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt:3: label '1' is not in the training data"));
+    gsa_labels_release(&labels);
+    ck_assert_int_eq(gsa_labels_learn(&f.text, 4, &labels, &f.error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "the data holds 3 labels, data.classes says 4"));
+    done(&f);
+}
+END_TEST
+
+START_TEST(one_label_is_no_classification)
+{
+    fixture f;
+    gsa_labels labels;
+    ck_assert_int_eq(read_text(&f, "a\tx\na\ty\n", 8, (gsa_text_options){ 0 }), GSA_OK);
+    ck_assert_int_eq(gsa_labels_learn(&f.text, 0, &labels, &f.error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt: the data holds 1 label, a classifier needs at least 2"));
+    done(&f);
+}
+END_TEST
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------------------ */
+
+static gsa_status read_vectors(fixture *f, const char *bytes)
+{
+    *f = (fixture){ 0 };
+    gsa_scratch_open(&f->scratch);
+    const char *path = gsa_scratch_path(&f->scratch, "v.txt");
+    gsa_put_file(path, bytes, (int64_t)strlen(bytes));
+    return gsa_vectors_read(gsa_system_default(), path, &f->vectors, &f->error);
+}
+
+START_TEST(vectors_with_and_without_header)
+{
+    static const char *const files[] = { "the 1 -2.5 3e-1\nof 0 0 4\n", "2 3\nthe 1 -2.5 3e-1\nof 0 0 4\n",
+                                         "the 1 -2.5 3e-1 \r\nof 0 0 4 \r\n" };
+    const float expected[] = { 1, -2.5f, 0.3f, 0, 0, 4 };
+    for (int i = 0; i < GSA_COUNT(files); i++) {
+        fixture f;
+        ck_assert_msg(read_vectors(&f, files[i]) == GSA_OK, "%s", f.error.text);
+        ck_assert_int_eq(f.vectors.count, 2);
+        ck_assert_int_eq(f.vectors.width, 3);
+        ck_assert_mem_eq(f.vectors.value, expected, sizeof expected);
+        ck_assert_int_eq(f.vectors.word[1].bytes, 2);
+        done(&f);
+    }
+}
+END_TEST
+
+static const struct { const char *bytes, *expected; } bad_vectors[] = {
+    { "", "v.txt: the file holds no word vector" },
+    { "2 3\n", "v.txt: the file holds no word vector" },
+    { "the\n", "v.txt:1: too few columns for a word and its vector: 1, expected 2" },
+    { "the 1 2\nof 1\n", "v.txt:2: the number of columns is: 2, expected 3" },
+    { "the 1 2\nof 1 2 3\n", "v.txt:2: the number of columns is: 4, expected 3" },
+    { "the 1 2\nof 1 x\n", "v.txt:2: no finite number in column: 3" },
+    { "the 1 2\nof 1 nan\n", "v.txt:2: no finite number in column: 3" },
+    { "the 1 2\nof 1 2x\n", "v.txt:2: no finite number in column: 3" },
+    { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column: 3" },
+    { "the 1 2\no\xff 1 2\n", "v.txt:2: invalid UTF-8 at byte 2 of the line" },
+};
+
+START_TEST(bad_vector_file)
+{
+    fixture f;
+    ck_assert_int_eq(read_vectors(&f, bad_vectors[_i].bytes), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, bad_vectors[_i].expected), "'%s' lacks '%s'", f.error.text, bad_vectors[_i].expected);
+    done(&f);
+}
+END_TEST
+
+/* ---- baselines: against counts by hand ------------------------------------------------------------------------------------------ */
+
+START_TEST(bayes_by_hand)
+{
+    /* train: a: "x x", a: "x y", b: "y z". Presence: a has x 2, y 1 (3), b has y 1, z 1 (2); 3 features; priors 2/3, 1/3.
+     * dev "z": a 2/3 * 1/6 = 0.111, b 1/3 * 2/5 = 0.133 -> b. "y": a 2/3*2/6 = 0.222, b 1/3*2/5 = 0.133 -> a. "q": prior -> a.
+     * "x y": as bigram x_y in a (5 features, a 4, b 3 counted): still a. */
+    static const gsa_slice token[] = { { "x", 1 }, { "x", 1 }, { "x", 1 }, { "y", 1 }, { "y", 1 }, { "z", 1 } };
+    static const gsa_slice query[] = { { "z", 1 }, { "y", 1 }, { "q", 1 }, { "x", 1 }, { "y", 1 } };
+    static const int64_t offset[] = { 0, 2, 4, 6 }, where[] = { 0, 1, 2, 3, 5 };
+    static const int32_t label[] = { 0, 0, 1 }, right[] = { 1, 0, 0, 0 }, wrong[] = { 0, 1, 1, 1 };
+    const gsa_labelled train = { 3, offset, token, label }, dev = { 4, where, query, right }, off = { 4, where, query, wrong };
+    for (int bigrams = 0; bigrams < 2; bigrams++) {
+        double accuracy;
+        ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &train, &dev, 2, bigrams, &accuracy, NULL), GSA_OK);
+        ck_assert_double_eq(accuracy, 1);
+        ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &train, &off, 2, bigrams, &accuracy, NULL), GSA_OK);
+        ck_assert_double_eq(accuracy, 0);
+    }
+    ck_assert_double_eq(gsa_majority_accuracy(&train, &dev, 2), 0.75);
+}
+END_TEST
+
+START_TEST(bayes_survives_growth)
+{
+    /* 20,000 features, each in one class: every text is told apart */
+    enum { WORDS = 20000 };
+    gsa_slice *token = calloc(WORDS, sizeof *token);
+    int64_t *offset = calloc(WORDS + 1, sizeof *offset);
+    int32_t *label = calloc(WORDS, sizeof *label);
+    char *names = calloc(WORDS, 8);
+    for (int i = 0; i < WORDS; i++) {
+        token[i] = (gsa_slice){ names + 8 * i, snprintf(names + 8 * i, 8, "w%d", i) };
+        label[i] = i * 7 % 3;
+        offset[i + 1] = i + 1;
+    }
+    const gsa_labelled data = { WORDS, offset, token, label };
+    double accuracy;
+    ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &data, &data, 3, 1, &accuracy, NULL), GSA_OK);
+    ck_assert_double_eq(accuracy, 1);
+    free(token);
+    free(offset);
+    free(label);
+    free(names);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)) };
+    static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known), GSA_TEST(one_label_is_no_classification) };
+    static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header), GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };
+    static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand), GSA_TEST(bayes_survives_growth) };
+    static const gsa_case cases[] = { GSA_CASE("formats", formats, 30), GSA_CASE("bad", refused, 30), GSA_CASE("labels", labels, 30),
+                                      GSA_CASE("vectors", vectors, 30), GSA_CASE("baselines", baselines, 30) };
+    return gsa_run_suite("text", cases, GSA_COUNT(cases), argc, argv);
+}

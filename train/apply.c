@@ -1,0 +1,127 @@
+/* apply.c - gsa_evaluate and gsa_predict: a trained model on data. */
+#include <stdio.h>
+#include "train/driver.h"
+#include "train/log.h"
+#include "train/session.h"
+#include "train/trainer.h"
+
+static void say(void *context, const char *sentence)
+{
+    const gsa_apply_options *o = context;
+    if (o->progress) o->progress(o->context, &(gsa_progress){ .kind = 2, .text = sentence });
+}
+
+static gsa_status open_model(const gsa_system *system, const gsa_apply_options *o, uint32_t splits, gsa_session *session,
+                             gsa_error *error)
+{
+    char *checkpoint = NULL, *warning = NULL;
+    gsa_status status = gsa_checkpoint_find(system, o->model, &checkpoint, &warning, error);
+    if (warning) say((void *)(uintptr_t)o, warning);
+    gsa_release(system, warning);
+    if (status != GSA_OK) return status;
+    const gsa_session_options options = { .checkpoint = checkpoint, .overrides = o->overrides, .n_overrides = o->n_overrides,
+                                          .plugins = o->plugins, .n_plugins = o->n_plugins, .device = o->device,
+                                          .threads = o->threads, .splits = splits, .backend = o->backend, .say = say,
+                                          .context = (void *)(uintptr_t)o };
+    status = gsa_session_create(system, &options, session, error);
+    char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, "model.safetensors", error) : NULL;
+    if (status == GSA_OK) {
+        status = path ? gsa_parameters_read(system, session->model.parameters, path, error) : GSA_ERR_MEMORY;
+        if (status != GSA_OK) gsa_session_release(session);
+    }
+    gsa_release(system, path);
+    gsa_release(system, checkpoint);
+    return status;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------------------------ */
+
+static int64_t tokens_of(const gsa_session *s, int split)
+{
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < s->task->examples(s->self, split); i++) tokens += s->task->lengths(s->self, split)[i];
+    return tokens;
+}
+
+static void add_scores(json_t *result, const gsa_session *s, const char *split, const gsa_score *score)
+{
+    char name[64];
+    if (score->examples == 0) return;
+    snprintf(name, sizeof name, "%s_%s", split, s->task->metric);
+    json_object_set_new(result, name, gsa_json_number(gsa_score_metric(s->task, score)));
+    snprintf(name, sizeof name, "%s_loss", split);
+    json_object_set_new(result, name, gsa_json_number(score->loss / (double)score->targets));
+    snprintf(name, sizeof name, "%s_examples", split);
+    json_object_set_new(result, name, json_integer(score->examples));
+}
+
+static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
+{
+    static const char *const tasks[] = { "masked_summation", "text_classification" };
+    gsa_score dev, test;
+    const double start = gsa_seconds();
+    gsa_status status = gsa_session_score(s, GSA_SPLIT_DEV, &dev, error);
+    if (status == GSA_OK) status = gsa_session_score(s, GSA_SPLIT_TEST, &test, error);
+    if (status != GSA_OK) return status;
+    if (dev.examples + test.examples == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
+    const double seconds = gsa_seconds() - start;
+    const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
+    json_t *r = json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
+    add_scores(r, s, "dev", &dev);
+    add_scores(r, s, "test", &test);
+    json_object_set_new(r, "seconds", gsa_json_number(seconds));
+    json_object_set_new(r, "tokens_per_second", gsa_json_number(seconds > 0 ? (double)tokens / seconds : 0));
+    json_object_set_new(r, "parameters", json_integer(gsa_parameters_total(s->model.parameters)));
+    json_object_set_new(r, "seed", json_integer(s->recipe.values.train_seed));
+    return gsa_json_text(s->system, r, result, error);
+}
+
+gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error)
+{
+    gsa_session session;
+    *result = NULL;
+    if (!system) system = gsa_system_default();
+    gsa_status status = open_model(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
+    if (status != GSA_OK) return status;
+    status = evaluate(&session, result, error);
+    gsa_session_release(&session);
+    return status;
+}
+
+/* ---- prediction -------------------------------------------------------------------------------------------------------------- */
+
+static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
+{
+    const gsa_batches_options limits = gsa_session_batches(s);
+    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST), outputs = s->task->outputs(s->self);
+    const int64_t most = limits.batch > 0 ? limits.batch : 64;
+    int64_t *example = gsa_alloc(s->system, (size_t)most, sizeof *example);
+    gsa_status status = example ? GSA_OK : gsa_out_of_memory(error, "a batch", most * 8);
+    for (int64_t from = 0; from < examples && status == GSA_OK; from += most) {
+        const int64_t count = examples - from < most ? examples - from : most;
+        for (int64_t i = 0; i < count; i++) example[i] = from + i;
+        status = gsa_session_outputs(s, GSA_SPLIT_TEST, example, (int32_t)count, error);
+        for (int64_t i = 0; i < count && status == GSA_OK; i++) s->task->print(s->self, s->out + i * outputs, output);
+    }
+    gsa_release(s->system, example);
+    return status;
+}
+
+gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error)
+{
+    gsa_session session;
+    gsa_output *output;
+    if (!system) system = gsa_system_default();
+    gsa_status status = open_model(system, options, 0, &session, error);
+    if (status != GSA_OK) return status;
+    status = session.task->read_lines(session.self, options->input ? options->input : "-", error);
+    if (status == GSA_OK) status = gsa_output_open(system, options->output ? options->output : "-", &output, error);
+    if (status == GSA_OK) {
+        status = write_predictions(&session, output, error);
+        if (status == GSA_OK) status = gsa_output_commit(output, error);
+        else gsa_output_abandon(output);
+    }
+    gsa_session_release(&session);
+    return status;
+}

@@ -1,0 +1,276 @@
+/* driver.c - gsa_train: the loop over epochs, and what is due between two steps. */
+#include "train/driver.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "train/step.h"
+#include "train/trainer.h"
+
+static const gsa_recipe_values *values(const gsa_trainer *t)
+{
+    return &t->session.recipe.values;
+}
+
+/* ---- setting up ------------------------------------------------------------------------------------------------------------ */
+
+static gsa_status check_selection(gsa_trainer *t, gsa_error *error)
+{
+    const gsa_session *s = &t->session;
+    if (s->task->examples(s->self, GSA_SPLIT_DEV) > 0) return GSA_OK;
+    if (values(t)->train_early_stop > 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "train.early_stop = %lld needs development data, and there is none",
+                        (long long)values(t)->train_early_stop);
+    if (values(t)->train_select == GSA_SELECT_BEST) gsa_trainer_say(t, "no development data: the last model is kept");
+    return GSA_OK;
+}
+
+static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
+{
+    const gsa_session *s = &t->session;
+    const gsa_recipe_values *v = values(t);
+    const gsa_batches_options options = gsa_session_batches(s);
+    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TRAIN);
+    gsa_status status =
+        gsa_batches_create(t->system, &options, s->task->lengths(s->self, GSA_SPLIT_TRAIN), examples, &t->batches, error);
+    if (status != GSA_OK) return status;
+    gsa_batches_shuffle(&t->batches, 0);
+    int64_t steps = t->batches.count * v->train_epochs;
+    if (v->train_max_steps > 0 && v->train_max_steps < steps) steps = v->train_max_steps;
+    t->schedule = (gsa_schedule){ .kind = (int32_t)v->train_schedule, .hidden = (int32_t)v->model_hidden, .steps = steps,
+                                  .warmup = v->train_warmup, .lr = v->train_lr, .hold = v->train_hold, .final = v->train_final };
+    const gsa_optimiser_options o = { .kind = (int32_t)v->train_optimizer, .beta1 = v->train_beta1, .beta2 = v->train_beta2,
+                                      .eps = v->train_eps, .momentum = v->train_momentum,
+                                      .weight_decay = v->train_weight_decay, .clip = v->train_clip };
+    t->counts = (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = v->train_seed, .examples = examples, .evaluated = -1 };
+    return gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
+}
+
+static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "dev_%s", t->session.task->metric);
+    t->metric = gsa_copy_text(t->system, name);
+    return t->metric ? GSA_OK : gsa_out_of_memory(error, "the metric's name", 64);
+}
+
+static int holds(const gsa_system *system, const char *folder, const char *name)
+{
+    char *path = gsa_path_join(system, folder, name, NULL);
+    const int there = path && system->kind(system->user, path, NULL) != GSA_FILE_ABSENT;
+    gsa_release(system, path);
+    return there;
+}
+
+/* The folder that is written to, and the checkpoint that the run goes on from (NULL: none). */
+static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *error)
+{
+    const gsa_train_options *o = t->options;
+    char *warning = NULL;
+    const char *folder = o->out ? o->out : o->resume;
+    if (!o->recipe == !o->resume)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "training needs a recipe or a run to go on with, and not both");
+    if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0) && holds(t->system, o->out, "latest"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: go on with it (--resume), or choose another", o->out);
+    if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it", o->resume);
+    gsa_status status = GSA_OK;
+    if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, checkpoint, &warning, error);
+    if (warning) gsa_trainer_say(t, warning);
+    gsa_release(t->system, warning);
+    if (status != GSA_OK || !folder) return status;
+    t->folder = gsa_copy_text(t->system, folder);
+    return t->folder ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+}
+
+static gsa_status write_config(gsa_trainer *t, gsa_error *error)
+{
+    gsa_output *output;
+    char *path = gsa_path_join(t->system, t->folder, "config.ini", error);
+    gsa_status status = path ? gsa_output_open(t->system, path, &output, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK) {
+        gsa_recipe_write(&t->session.recipe, output);
+        status = gsa_output_commit(output, error);
+    }
+    gsa_release(t->system, path);
+    return status;
+}
+
+static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
+{
+    t->log = (gsa_log){ .system = t->system, .file = -1 };
+    if (!t->folder) return GSA_OK;
+    gsa_status status = gsa_make_folders(t->system, t->folder, error);
+    if (status == GSA_OK) status = write_config(t, error);
+    char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "log.jsonl", error) : NULL;
+    if (!path) return status == GSA_OK ? GSA_ERR_MEMORY : status;
+    /* a new run drops what another left */
+    status = gsa_log_rewind(t->system, path, resumes ? t->counts.step : -1, t->metric, &t->curve, error);
+    if (status == GSA_OK) status = gsa_log_open(t->system, path, &t->log, error);
+    gsa_release(t->system, path);
+    return status;
+}
+
+static gsa_status create(gsa_trainer *t, gsa_error *error)
+{
+    const gsa_train_options *o = t->options;
+    char *checkpoint = NULL;
+    gsa_status status = find_folders(t, &checkpoint, error);
+    const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe, .checkpoint = checkpoint,
+                                          .overrides = o->overrides, .n_overrides = o->n_overrides, .plugins = o->plugins,
+                                          .n_plugins = o->n_plugins, .device = o->device, .threads = o->threads, .splits = 7,
+                                          .backend = o->backend, .say = gsa_trainer_say, .context = t, .stop = o->stop };
+    if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
+    if (status == GSA_OK) status = name_metric(t, error);
+    if (status == GSA_OK) status = check_selection(t, error);
+    if (status == GSA_OK) status = set_up_steps(t, error);
+    if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
+    if (status == GSA_OK && checkpoint) gsa_batches_shuffle(&t->batches, t->counts.epoch);
+    if (status == GSA_OK) status = open_log(t, checkpoint != NULL, error);
+    gsa_release(t->system, checkpoint);
+    t->started = gsa_seconds() - t->sums.seconds;
+    t->step_clock = gsa_seconds();
+    return status;
+}
+
+static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
+{
+    const gsa_status closed = gsa_log_close(&t->log, status == GSA_OK ? error : NULL);
+    if (t->session.backend) gsa_trainer_drop_best(t);
+    gsa_optimiser_release(&t->optimiser);
+    gsa_batches_release(&t->batches);
+    gsa_curve_release(&t->curve);
+    gsa_session_release(&t->session);
+    gsa_release(t->system, t->metric);
+    gsa_release(t->system, t->folder);
+    return status == GSA_OK ? closed : status;
+}
+
+/* ---- between two steps ------------------------------------------------------------------------------------------------------- */
+
+static int finished(const gsa_trainer *t)
+{
+    const int64_t most = values(t)->train_max_steps;
+    return t->counts.ended || t->counts.epoch >= values(t)->train_epochs || (most > 0 && t->counts.step >= most);
+}
+
+/* Called after a step: notes what it made due. */
+static void note_due(gsa_trainer *t)
+{
+    const gsa_recipe_values *v = values(t);
+    gsa_run_counts *c = &t->counts;
+    const int epoch_ends = c->cursor >= t->batches.count;
+    const int last = (v->train_max_steps > 0 && c->step >= v->train_max_steps) || (epoch_ends && c->epoch + 1 >= v->train_epochs);
+    if (epoch_ends) c->due |= GSA_DUE_EPOCH;
+    if (last || (v->train_eval_every ? c->step % v->train_eval_every == 0 : epoch_ends)) c->due |= GSA_DUE_EVALUATION;
+    if (last || (v->train_checkpoint_every ? c->step % v->train_checkpoint_every == 0 : epoch_ends)) c->due |= GSA_DUE_CHECKPOINT;
+}
+
+static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
+{
+    gsa_run_counts *c = &t->counts;
+    const double now = gsa_score_metric(t->session.task, dev);
+    const int better = isfinite(now) && (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
+    t->sums.last = now, c->evaluated = c->step;
+    c->waited = better ? 0 : c->waited + 1;
+    if (values(t)->train_early_stop > 0 && c->waited >= values(t)->train_early_stop) c->ended = 1;
+    if (!better) return GSA_OK;
+    t->sums.best = now, c->has_best = 1, c->best_step = c->step;
+    return values(t)->train_select == GSA_SELECT_BEST ? gsa_trainer_keep_best(t, error) : GSA_OK;
+}
+
+static gsa_status evaluate(gsa_trainer *t, gsa_error *error)
+{
+    gsa_score dev;
+    const int there = t->session.task->examples(t->session.self, GSA_SPLIT_DEV) > 0;
+    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, error);
+    if (status == GSA_OK && there) status = judge(t, &dev, error);
+    if (status == GSA_OK) status = gsa_trainer_report_epoch(t, there ? &dev : NULL, error);
+    if (status == GSA_OK) t->counts.due &= ~GSA_DUE_EVALUATION;
+    t->step_clock = gsa_seconds(), t->step_steps = t->step_tokens = 0; /* evaluation is no training time */
+    return status;
+}
+
+static void next_epoch(gsa_trainer *t)
+{
+    gsa_run_counts *c = &t->counts;
+    c->epoch++, c->cursor = 0, c->epoch_targets = 0;
+    t->sums.epoch_loss = 0;
+    c->due &= ~GSA_DUE_EPOCH;
+    if (!finished(t)) gsa_batches_shuffle(&t->batches, c->epoch);
+}
+
+/* An epoch without an evaluation is still told. */
+static gsa_status settle(gsa_trainer *t, gsa_error *error)
+{
+    gsa_run_counts *c = &t->counts;
+    gsa_status status = GSA_OK;
+    if (c->due & GSA_DUE_EVALUATION) status = evaluate(t, error);
+    else if (c->due & GSA_DUE_EPOCH) status = gsa_trainer_report_epoch(t, NULL, error);
+    if (status != GSA_OK) return status;
+    if (c->due & GSA_DUE_EPOCH) next_epoch(t);
+    if (!(c->due & GSA_DUE_CHECKPOINT)) return GSA_OK;
+    c->due &= ~GSA_DUE_CHECKPOINT;
+    status = gsa_trainer_save(t, error);
+    return status == GSA_OK ? gsa_trainer_draw(t, error) : status;
+}
+
+static gsa_status advance(gsa_trainer *t, gsa_error *error)
+{
+    const int64_t every = values(t)->train_report_every;
+    gsa_status status = gsa_trainer_step(t, error);
+    if (status != GSA_OK) return status;
+    note_due(t);
+    return every > 0 && t->counts.step % every == 0 ? gsa_trainer_report_step(t, error) : GSA_OK;
+}
+
+static gsa_status loop(gsa_trainer *t, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    while (status == GSA_OK) {
+        if (t->counts.due) status = settle(t, error);
+        else if (finished(t)) break;
+        else status = advance(t, error);
+    }
+    return status;
+}
+
+/* Stopped on request: what is done is kept. */
+static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
+{
+    gsa_status status = gsa_trainer_save(t, error);
+    if (status == GSA_OK) status = gsa_trainer_draw(t, error);
+    if (status != GSA_OK) return status;
+    if (!t->folder)
+        return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request after step %lld; nothing is kept, as no folder was given",
+                        (long long)t->counts.step);
+    return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request after step %lld; it goes on with --resume %s",
+                    (long long)t->counts.step, t->folder);
+}
+
+static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
+{
+    gsa_score test;
+    gsa_trainer_swap_best(t);
+    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, error);
+    gsa_trainer_swap_best(t);
+    if (status == GSA_OK) status = gsa_trainer_result(t, &test, result, error);
+    return status == GSA_OK ? gsa_trainer_draw(t, error) : status;
+}
+
+gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error)
+{
+    gsa_error own;
+    if (!error) error = &own;
+    *result = NULL;
+    gsa_trainer t = { .system = system ? system : gsa_system_default(), .options = options, .log = { .file = -1 } };
+    t.curve.system = t.log.system = t.system;
+    gsa_status status = create(&t, error);
+    if (status == GSA_OK) {
+        status = loop(&t, error);
+        if (status == GSA_OK) status = finish(&t, result, error);
+        if (status == GSA_ERR_INTERRUPTED) status = save_interrupted(&t, error);
+    }
+    status = release(&t, status, error);
+    if (status != GSA_OK && *result) gsa_release(t.system, *result), *result = NULL;
+    return status;
+}

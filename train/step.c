@@ -1,0 +1,71 @@
+#include "train/step.h"
+#include <math.h>
+
+/* A [1,1] tensor without the detour of gsa_tensor_read, which allocates. */
+static gsa_status read_loss(gsa_backend *b, const gsa_tensor *loss, double *out, gsa_error *error)
+{
+    float single;
+    const gsa_status status = b->real == GSA_F32 ? b->download(b, &single, loss->data, sizeof single)
+                                                 : b->download(b, out, loss->data, sizeof *out);
+    if (status != GSA_OK) return gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+    if (b->real == GSA_F32) *out = (double)single;
+    return GSA_OK;
+}
+
+/* One piece: adds its gradients, and its share of the loss to *sum. `scale` is 1 / targets of the global batch. */
+static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, int64_t to, double scale, double *sum,
+                        gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    double loss_now = 0;
+    const int32_t count = (int32_t)(to - from);
+    gsa_status status = s->task->fill(s->self, GSA_SPLIT_TRAIN, example + from, count, &s->batch, error);
+    if (status != GSA_OK) return status;
+    for (int32_t i = 0; i < count; i++) s->batch.number[i] = (int32_t)from + i;
+    gsa_tape *tape = s->model.tape;
+    gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
+    gsa_tape_examples(tape, s->batch.number, count);
+    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_model_forward(&s->model, &s->batch), &s->batch, scale);
+    status = gsa_tape_status(tape, error);
+    if (status == GSA_OK) status = read_loss(s->backend, loss, &loss_now, error);
+    if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);
+    *sum += loss_now;
+    t->step_tokens += s->batch.tokens;
+    return status;
+}
+
+static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, double *loss, gsa_error *error)
+{
+    const gsa_session *s = &t->session;
+    const double scale = 1.0 / ((double)count * (double)s->task->targets(s->self));
+    gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
+    for (int64_t from = 0, to; from < count && status == GSA_OK; from = to) {
+        to = gsa_batches_piece(&t->batches, example, count, from);
+        if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
+        status = piece(t, example, from, to, scale, loss, error);
+    }
+    return status;
+}
+
+gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
+{
+    int64_t count;
+    double loss = 0;
+    const int64_t tokens = t->step_tokens;
+    const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
+    t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
+    gsa_status status = gradients(t, example, count, &loss, error);
+    if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, &t->norm, error);
+    if (status != GSA_OK) return status;
+    const int bad = !isfinite(t->norm);
+    if (bad && t->session.recipe.values.train_check_nan)
+        return gsa_optimiser_blame(&t->optimiser, t->counts.step + 1, loss, t->norm, error);
+    t->counts.skipped += bad;
+    t->counts.step++, t->counts.cursor++, t->step_steps++;
+    t->counts.tokens += t->step_tokens - tokens;
+    if (isfinite(loss)) {
+        t->sums.epoch_loss += loss * (double)count, t->counts.epoch_targets += count;
+        t->sums.report_loss += loss * (double)count, t->counts.report_targets += count;
+    }
+    return GSA_OK;
+}

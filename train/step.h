@@ -1,0 +1,10 @@
+/* step.h - one optimiser step of a run. */
+#ifndef GSA_STEP_H
+#define GSA_STEP_H
+#include "train/trainer.h"
+
+/* Forward and backward over the pieces of the next global batch, then the optimiser. GSA_ERR_INTERRUPTED: a stop was asked for and
+ * nothing has changed. Allocates nothing once its shapes were seen. */
+gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error);
+
+#endif

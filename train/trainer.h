@@ -1,0 +1,65 @@
+/* trainer.h - a training run: what driver.c loops over, state.c saves and report.c tells. Not installed. */
+#ifndef GSA_TRAINER_H
+#define GSA_TRAINER_H
+#include "train/log.h"
+#include "train/optimiser.h"
+#include "train/schedule.h"
+#include "train/session.h"
+
+enum { GSA_STATE_VERSION = 1 };
+
+/* What a step has still to do when a run is cut off after it. */
+enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4 };
+
+typedef struct gsa_run_counts { /* stored as they stand: int64 numbers alone */
+    int64_t version, seed, examples;
+    int64_t step, epoch, cursor;   /* cursor: the epoch's next global batch */
+    int64_t applied, skipped;      /* optimiser steps; steps whose gradient was not finite */
+    int64_t due;                   /* gsa_due */
+    int64_t has_best, best_step, waited, ended; /* waited: evaluations without a better one; ended: stopped early */
+    int64_t epoch_targets, report_targets, tokens, evaluated; /* evaluated: step of the last evaluation, -1: none */
+} gsa_run_counts;
+typedef struct gsa_run_sums { /* likewise: doubles alone */
+    double best, last;        /* dev metric */
+    double epoch_loss, report_loss, seconds;
+} gsa_run_sums;
+
+typedef struct gsa_trainer {
+    const gsa_system *system;
+    const gsa_train_options *options;
+    char *folder;             /* of the run, or NULL */
+    gsa_session session;
+    gsa_batches batches;
+    gsa_optimiser optimiser;
+    gsa_schedule schedule;
+    gsa_run_counts counts;
+    gsa_run_sums sums;
+    void **best;              /* [parameters] values of the best model, NULL before there is one */
+    gsa_log log;
+    gsa_curve curve;
+    double started;           /* clock when this process's part began, less the seconds before it */
+    double step_clock;        /* clock at the last report */
+    int64_t step_steps, step_tokens; /* since then */
+    double norm, lr;
+    char *metric;             /* "dev_accuracy" */
+} gsa_trainer;
+
+/* state.c */
+gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
+gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error);
+gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error);
+void gsa_trainer_swap_best(gsa_trainer *t); /* the best values in, the present ones out; again: back */
+void gsa_trainer_drop_best(gsa_trainer *t);
+
+/* report.c */
+void gsa_trainer_say(void *trainer, const char *sentence);
+gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error);
+gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_error *error); /* dev NULL: no evaluation */
+gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, char **result, gsa_error *error);
+gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
+/* "FOLDER/NAME", released by the caller; NULL after a failure. */
+char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error);
+/* The object as one line, owned by the system; takes the object over. */
+gsa_status gsa_json_text(const gsa_system *system, json_t *object, char **text, gsa_error *error);
+
+#endif
