@@ -20,7 +20,7 @@ struct gsa_checkpoint {
     gsa_names files;
 };
 
-/* ---- shared with checkpoint_find.c --------------------------------------------------------------------------------------- */
+/* ---- shared with checkpoint_find.c --------------------------------------------------------------------------------- */
 
 char *gsa_text_of(const gsa_system *system, const char *format, ...)
 {
@@ -85,7 +85,7 @@ void gsa_names_release(gsa_names *names)
     names->at = NULL, names->count = names->room = 0;
 }
 
-/* ---- removing ------------------------------------------------------------------------------------------------------------ */
+/* ---- removing ------------------------------------------------------------------------------------------------------ */
 
 static gsa_status cannot(const char *path, const char *what, gsa_error *error)
 {
@@ -132,7 +132,7 @@ static gsa_status discard(const gsa_system *system, const char *folder, int64_t 
     return status;
 }
 
-/* ---- begin --------------------------------------------------------------------------------------------------------------- */
+/* ---- begin --------------------------------------------------------------------------------------------------------- */
 
 /* A replaced checkpoint: put back where the new one never came, else removed. */
 static gsa_status settle_replaced(const gsa_system *system, const char *folder, int64_t step, gsa_error *error)
@@ -143,7 +143,8 @@ static gsa_status settle_replaced(const gsa_system *system, const char *folder, 
     const int kind = place ? system->kind(system->user, place, NULL) : -1;
     if (!place || !old) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     else if (kind == GSA_FILE_FOLDER) status = discard(system, folder, step, GSA_REPLACED, error);
-    else if (kind != GSA_FILE_ABSENT || system->rename(system->user, old, place) < 0) status = cannot(old, "put back", error);
+    else if (kind != GSA_FILE_ABSENT || system->rename(system->user, old, place) < 0)
+        status = cannot(old, "put back", error);
     gsa_release(system, place);
     gsa_release(system, old);
     return status;
@@ -154,7 +155,8 @@ static gsa_status clean_one(const gsa_system *system, const char *folder, const 
     int64_t step;
     if (gsa_step_of(name, GSA_WRITING, &step)) return discard(system, folder, step, GSA_WRITING, error);
     if (gsa_step_of(name, GSA_REPLACED, &step)) return settle_replaced(system, folder, step, error);
-    if (strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0) return remove_inside(system, folder, name, error);
+    if (strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0)
+        return remove_inside(system, folder, name, error);
     return GSA_OK;
 }
 
@@ -237,8 +239,8 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
 {
     *output = NULL;
     if (!gsa_manifest_takes(name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'",
-                        name);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'", name);
     for (int i = 0; i < checkpoint->files.count; i++)
         if (strcmp(checkpoint->files.at[i], name) == 0)
             return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' stands in '%s' already", name, checkpoint->writing);
@@ -250,7 +252,7 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
     return status;
 }
 
-/* ---- commit -------------------------------------------------------------------------------------------------------------- */
+/* ---- commit -------------------------------------------------------------------------------------------------------- */
 
 /* step-N.tmp to step-N; what stands there steps aside and comes back when that fails. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
@@ -282,8 +284,8 @@ static gsa_status point_to(gsa_checkpoint *checkpoint, gsa_error *error)
     return gsa_output_commit(output, error);
 }
 
-/* How many of the finished steps go before `step` when the oldest are to leave: first the new one, then those before it, newest
- * first, then those after it, which belong to a run that was taken up again from an earlier step. */
+/* Does step `a` stay rather than `b`? First the new one, then those before it, newest first, then those after it, which belong
+ * to a run that was taken up again from an earlier step. */
 static int stays_before(int64_t a, int64_t b, int64_t newest)
 {
     if ((a <= newest) != (b <= newest)) return a <= newest;

@@ -1,4 +1,4 @@
-/* checkpoint_find.c - the newest whole checkpoint of a folder: the one that `latest` names, else the newest whose manifest holds. */
+/* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose manifest holds. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

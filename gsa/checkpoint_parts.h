@@ -4,9 +4,9 @@
 #include "graph/system.h"
 
 #define GSA_MANIFEST "manifest.sha256"
-#define GSA_LATEST "latest"
-#define GSA_STEP "step-"
-#define GSA_WRITING ".tmp" /* step-N.tmp: being written, or being removed */
+#define GSA_LATEST   "latest"
+#define GSA_STEP     "step-"
+#define GSA_WRITING  ".tmp" /* step-N.tmp: being written, or being removed */
 #define GSA_REPLACED ".old" /* step-N.old: whole; a newer step-N takes its place. Removed after that one is in `latest` */
 
 /* Formatted text, released by the caller; NULL: no memory. */
@@ -28,7 +28,7 @@ void gsa_names_release(gsa_names *names);
  * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the folder. */
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error);
-/* Every listed file is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO with the reason. Files beside them do not matter. */
+/* Every listed file is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO. Files beside them do not matter. */
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, gsa_error *error);
 
 #endif

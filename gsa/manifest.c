@@ -82,8 +82,8 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
 {
     char hex[HEX + 1];
     if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 || !gsa_manifest_takes(line + HEX + 2))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name", folder,
-                        number);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name",
+                        folder, number);
     const char *name = line + HEX + 2;
     const gsa_status status = hash_file(system, folder, name, hex, error);
     if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;

@@ -29,7 +29,8 @@ static gsa_status fill_blobs(const gsa_parameters *parameters, gsa_blob *blobs, 
         const gsa_parameter *parameter = gsa_parameters_at(parameters, i);
         const gsa_tensor *value = &parameter->value;
         const int64_t bytes = bytes_of(backend, value);
-        blobs[i] = (gsa_blob){ parameter->name, dtype_of(backend), 2, { value->rows, value->cols }, host ? host : value->data };
+        blobs[i] =
+            (gsa_blob){ parameter->name, dtype_of(backend), 2, { value->rows, value->cols }, host ? host : value->data };
         if (!host || bytes == 0) continue;
         const gsa_status status = backend->download(backend, host, value->data, bytes);
         if (status != GSA_OK) return gsa_fail(error, status, "'%s': %s", parameter->name, backend->error.text);
@@ -45,7 +46,8 @@ gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *
     const gsa_backend *backend = gsa_parameters_backend(parameters);
     const int count = gsa_parameters_count(parameters);
     int64_t bytes = 0;
-    if (!total_bytes(parameters, &bytes)) return gsa_fail(error, GSA_ERR_LIMIT, "the parameters are too large to be counted");
+    if (!total_bytes(parameters, &bytes))
+        return gsa_fail(error, GSA_ERR_LIMIT, "the parameters are too large to be counted");
     gsa_blob *blobs = gsa_alloc(system, (size_t)count, sizeof *blobs);
     char *host = backend->shares_host_memory ? NULL : gsa_alloc(system, (size_t)bytes, 1);
     gsa_status status = GSA_OK;
@@ -57,7 +59,7 @@ gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *
     return status;
 }
 
-/* ---- reading: everything is checked before anything is changed ----------------------------------------------------------- */
+/* ---- reading: everything is checked before anything is changed ----------------------------------------------------- */
 
 static const char *shape_text(const gsa_blob *blob, char *out, size_t size)
 {
@@ -68,8 +70,8 @@ static const char *shape_text(const gsa_blob *blob, char *out, size_t size)
     return out;
 }
 
-static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *parameter, const gsa_blob *blob, const char *path,
-                            gsa_error *error)
+static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *parameter, const gsa_blob *blob,
+                            const char *path, gsa_error *error)
 {
     char shape[128];
     const gsa_tensor *value = &parameter->value;
@@ -81,8 +83,9 @@ static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *par
                         "checkpoint of another model: '%s' of '%s' is %s, and this model's is [%" PRId64 ", %" PRId64 "]",
                         parameter->name, path, shape_text(blob, shape, sizeof shape), value->rows, value->cols);
     if (blob->dtype != dtype_of(backend))
-        return gsa_fail(error, GSA_ERR_FORMAT, "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes",
-                        parameter->name, path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes", parameter->name,
+                        path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
     return GSA_OK;
 }
 
@@ -97,8 +100,9 @@ static gsa_status check_both_ways(const gsa_parameters *parameters, const gsa_sa
     }
     for (int i = 0; i < file->count; i++)
         if (!gsa_parameters_find(parameters, file->blobs[i].name))
-            return gsa_fail(error, GSA_ERR_FORMAT, "checkpoint of another model: '%s' holds '%s', which this model does not have",
-                            path, file->blobs[i].name);
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "checkpoint of another model: '%s' holds '%s', which this model does not have", path,
+                            file->blobs[i].name);
     return GSA_OK;
 }
 

@@ -1,5 +1,5 @@
-/* safetensors.c - reading a file of named matrices: length, header (safetensors_header.c), data. Peak memory is the file's size
- * and some: each tensor is read straight into its own place, aligned to 16 bytes whatever the file does. */
+/* safetensors.c - reading a file of named matrices: length, header (safetensors_header.c), data. Peak memory is the file's
+ * size and some: each tensor is read straight into its own place, aligned to 16 bytes whatever the file does. */
 #include "safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes)
     return gsa_mul(gsa_blob_count(blob), fact->bytes, bytes);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -53,8 +53,8 @@ static const char *first_twin(const char **names, int count)
     return NULL;
 }
 
-gsa_status gsa_safetensors_twin(const gsa_system *system, const gsa_blob *blobs, int count, const gsa_note *notes, int n_notes,
-                                const char **twin, gsa_error *error)
+gsa_status gsa_safetensors_twin(const gsa_system *system, const gsa_blob *blobs, int count, const gsa_note *notes,
+                                int n_notes, const char **twin, gsa_error *error)
 {
     const int most = count > n_notes ? count : n_notes;
     const char **names = gsa_alloc(system, (size_t)most, sizeof *names);
@@ -81,7 +81,7 @@ const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key)
     return NULL;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
 
 typedef struct source {
     const gsa_system *system;
@@ -125,12 +125,14 @@ static gsa_status read_length(source *in, int64_t *length)
     uint64_t value = 0;
     for (int i = 0; i < 8; i++) value |= (uint64_t)raw[i] << 8 * i;
     if (value > (uint64_t)GSA_SAFETENSORS_MAX_HEADER)
-        return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s' says that its header has %" PRIu64 " bytes, and the limit is %" PRId64,
-                        in->path, value, GSA_SAFETENSORS_MAX_HEADER);
+        return gsa_fail(in->error, GSA_ERR_FORMAT,
+                        "'%s' says that its header has %" PRIu64 " bytes, and the limit is %" PRId64, in->path, value,
+                        GSA_SAFETENSORS_MAX_HEADER);
     *length = (int64_t)value;
     if (in->size < 0 || *length <= in->size - 8) return GSA_OK;
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s' is cut short: its header has %" PRId64 " bytes and %" PRId64 " are there",
-                    in->path, *length, in->size - 8);
+    return gsa_fail(in->error, GSA_ERR_FORMAT,
+                    "'%s' is cut short: its header has %" PRId64 " bytes and %" PRId64 " are there", in->path, *length,
+                    in->size - 8);
 }
 
 static int by_place(const void *a, const void *b)
@@ -148,7 +150,8 @@ static gsa_status check_spans(source *in, const gsa_safetensors *file, gsa_span 
     for (int i = 0; i < file->count; i++) {
         if (spans[i].begin != end)
             return gsa_fail(in->error, GSA_ERR_FORMAT,
-                            "'%s': the data of '%.160s' begins at %" PRId64 ", which leaves %s: the data before it ends at %" PRId64,
+                            "'%s': the data of '%.160s' begins at %" PRId64
+                            ", which leaves %s: the data before it ends at %" PRId64,
                             in->path, file->blobs[spans[i].blob].name, spans[i].begin,
                             spans[i].begin > end ? "a hole" : "an overlap", end);
         end = spans[i].end;
@@ -160,9 +163,9 @@ static gsa_status check_spans(source *in, const gsa_safetensors *file, gsa_span 
 static gsa_status check_size(source *in, int64_t header, int64_t total)
 {
     if (in->size < 0 || in->size - 8 - header == total) return GSA_OK;
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s' %s: its header describes %" PRId64 " bytes of data and %" PRId64 " are there",
-                    in->path, in->size - 8 - header < total ? "is cut short" : "has trailing bytes", total,
-                    in->size - 8 - header);
+    return gsa_fail(in->error, GSA_ERR_FORMAT,
+                    "'%s' %s: its header describes %" PRId64 " bytes of data and %" PRId64 " are there", in->path,
+                    in->size - 8 - header < total ? "is cut short" : "has trailing bytes", total, in->size - 8 - header);
 }
 
 /* The data in order of place, each tensor into a place of its own. */

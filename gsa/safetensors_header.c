@@ -1,7 +1,7 @@
-/* safetensors_header.c - a strict reader of exactly this grammar (strings and white space as RFC 8259):
+/* safetensors_header.c - a strict reader of exactly this grammar (strings and white space as RFC 8259), keys in any order:
  *   header = "{" [ entry { "," entry } ] "}"
  *   entry  = "__metadata__" ":" "{" [ string ":" string { "," string ":" string } ] "}"
- *          | string ":" "{" "dtype" ":" string "," "shape" ":" integers "," "data_offsets" ":" integers "}"  (keys in any order)
+ *          | string ":" "{" "dtype" ":" string "," "shape" ":" integers "," "data_offsets" ":" integers "}"
  * The depth is fixed, so nothing recurses. Linear time but for the search for twins, O(n log n). */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -54,7 +54,8 @@ static gsa_status expect(reader *in, char c, const char *what)
 {
     char seen[32];
     skip_space(in);
-    if (in->at >= in->bytes || in->text[in->at] != c) return fail(in, "expected '%c' %s, found %s", c, what, found(in, seen));
+    if (in->at >= in->bytes || in->text[in->at] != c)
+        return fail(in, "expected '%c' %s, found %s", c, what, found(in, seen));
     in->at++;
     return GSA_OK;
 }
@@ -82,7 +83,7 @@ static gsa_status read_list(reader *in, const char *brackets, const char *what, 
     }
 }
 
-/* ---- strings ----------------------------------------------------------------------------------------------------------- */
+/* ---- strings ------------------------------------------------------------------------------------------------------- */
 
 /* "\uXXXX" at in->at. */
 static gsa_status read_unit(reader *in, uint32_t *unit)
@@ -153,7 +154,7 @@ static gsa_status read_string(reader *in, const char *what, char **string)
     return status;
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------------- */
+/* ---- integers ------------------------------------------------------------------------------------------------------ */
 
 typedef struct integers {
     const char *name, *what;
@@ -185,7 +186,7 @@ static gsa_status read_integer(reader *in, void *context)
     return GSA_OK;
 }
 
-/* ---- one tensor -------------------------------------------------------------------------------------------------------- */
+/* ---- one tensor ---------------------------------------------------------------------------------------------------- */
 
 enum { DTYPE, SHAPE, OFFSETS, KEYS };
 static const char *const keys[KEYS] = { "dtype", "shape", "data_offsets" };
@@ -286,7 +287,7 @@ static gsa_status keep_entry(reader *in, const facts *entry)
     return GSA_OK;
 }
 
-/* ---- the header -------------------------------------------------------------------------------------------------------- */
+/* ---- the header ---------------------------------------------------------------------------------------------------- */
 
 static gsa_status read_note(reader *in, void *context)
 {
@@ -339,8 +340,8 @@ static gsa_status parse(reader *in)
     return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s': the name " SHOWN " stands twice in the header", in->path, twin);
 }
 
-gsa_status gsa_safetensors_parse(const gsa_system *system, const char *path, char *text, int64_t bytes, gsa_safetensors *file,
-                                 gsa_span **spans, gsa_error *error)
+gsa_status gsa_safetensors_parse(const gsa_system *system, const char *path, char *text, int64_t bytes,
+                                 gsa_safetensors *file, gsa_span **spans, gsa_error *error)
 {
     reader in = { .system = system, .path = path, .text = text, .bytes = bytes, .file = file, .error = error };
     const gsa_status status = parse(&in);

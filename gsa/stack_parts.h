@@ -11,28 +11,28 @@ typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; 
     gsa_parameter *label_vectors, *label_bias;
 } gsa_phase_weights;
 
-typedef struct gsa_stack_kind { /* kinds with equal names are one */
-    const char *name;           /* of the schema that declared it first */
+typedef struct gsa_stack_kind {        /* kinds with equal names are one */
+    const char *name;                  /* of the schema that declared it first */
     int start, learned, segment, part; /* where it was declared first */
-    int needed;                 /* does any readout depend on its start? */
-    gsa_parameter *rows;        /* learned > 0 */
+    int needed;                        /* does any readout depend on its start? */
+    gsa_parameter *rows;               /* learned > 0 */
 } gsa_stack_kind;
 
 typedef struct gsa_stack_part { /* one pattern of one segment */
     gsa_pattern *pattern;
     const gsa_schema *schema;
     int segment;
-    int kind[GSA_MAX_KINDS];    /* schema kind -> stack kind */
-    char prefix[80];            /* "" or "cross." : in front of phase names where a segment has several patterns */
+    int kind[GSA_MAX_KINDS]; /* schema kind -> stack kind */
+    char prefix[80];         /* "" or "cross." : in front of phase names where a segment has several patterns */
 } gsa_stack_part;
 
 enum gsa_step_what { GSA_STEP_ENTER, GSA_STEP_PHASE, GSA_STEP_LAYER_END };
 typedef struct gsa_step {
     int what, segment;
-    int layer;                  /* over all segments; -1 for once-phases */
-    int part, phase, weights;   /* GSA_STEP_PHASE; weights indexes gsa_stack.weights */
-    int opens;                  /* is it the first of its together group that runs? (most groups are one phase) */
-    int needed;                 /* does a readout depend on it? */
+    int layer;                /* over all segments; -1 for once-phases */
+    int part, phase, weights; /* GSA_STEP_PHASE; weights indexes gsa_stack.weights */
+    int opens;                /* is it the first of its together group that runs? (most groups are one phase) */
+    int needed;               /* does a readout depend on it? */
     uint32_t site;
 } gsa_step;
 
@@ -61,9 +61,9 @@ struct gsa_stack_batch {
     const gsa_stack *stack;
     int32_t count, room;
     int64_t tokens;
-    gsa_batch **batch;           /* [n_parts] */
-    gsa_instance **instances;    /* [n_parts][room] */
-    int64_t *offset;             /* [count + 1] of the tokens */
+    gsa_batch **batch;        /* [n_parts] */
+    gsa_instance **instances; /* [n_parts][room] */
+    int64_t *offset;          /* [count + 1] of the tokens */
     int64_t edges;
 };
 

@@ -39,8 +39,8 @@ void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa
 int gsa_tape_check(gsa_tape *tape, gsa_status status);
 int gsa_tape_missing(gsa_tape *tape, const char *entry);
 /* Calls an entry of the backend's table: 1 or 0. */
-#define GSA_CALL(tape, entry, ...)                                                                                             \
-    ((tape)->backend->entry ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))                    \
+#define GSA_CALL(tape, entry, ...)                                                                                          \
+    ((tape)->backend->entry ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))                  \
                             : gsa_tape_missing((tape), #entry))
 /* 1 when the op cannot run: the tape has failed, or an operand is missing, which then is the failure. */
 static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char *op)

@@ -26,8 +26,8 @@ typedef struct block {
 struct gsa_vocabulary {
     const gsa_system *system;
     block *blocks;
-    word *words; /* word i has id i + GSA_WORD_FIRST once frozen */
-    int32_t *table; /* [table_room] index of a word or -1; at most half full */
+    word *words;                     /* word i has id i + GSA_WORD_FIRST once frozen */
+    int32_t *table;                  /* [table_room] index of a word or -1; at most half full */
     int32_t count, room, table_room; /* table_room: a power of two */
     int frozen;
 };
@@ -50,7 +50,7 @@ static int is_unknown(gsa_slice text)
     return same(text, unknown_word, (int64_t)sizeof unknown_word - 1);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------------------------------- */
 
 /* The slot that holds the word, or the free one where it would stand. */
 static int32_t *slot_of(const gsa_vocabulary *v, gsa_slice text, uint32_t hash)
@@ -89,7 +89,7 @@ static gsa_status grow(gsa_vocabulary *v, gsa_error *error)
     return GSA_OK;
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------------------------ */
+/* ---- counting ------------------------------------------------------------------------------------------------------ */
 
 static const char *keep_text(gsa_vocabulary *v, gsa_slice text)
 {
@@ -115,7 +115,8 @@ static gsa_status check_word(gsa_slice text, gsa_error *error)
     const int64_t bad = gsa_utf8_invalid(text.at, text.bytes);
     const int shown = text.bytes < 80 ? (int)text.bytes : 80;
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' is not valid UTF-8 at its byte %" PRId64, shown, text.at, bad);
+        return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' is not valid UTF-8 at its byte %" PRId64, shown, text.at,
+                        bad);
     for (const char *c = "\t\n\r"; *c; c++)
         if (memchr(text.at, *c, (size_t)text.bytes))
             return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' holds a tab or a line end", shown, text.at);
@@ -192,7 +193,7 @@ void gsa_vocabulary_release(gsa_vocabulary *v)
     gsa_release(v->system, v);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------------------------------------------------- */
 
 int32_t gsa_vocabulary_size(const gsa_vocabulary *v)
 {
@@ -224,7 +225,7 @@ int64_t gsa_vocabulary_count(const gsa_vocabulary *v, int32_t id)
     return w ? w->count : 0;
 }
 
-/* ---- vocab.txt ----------------------------------------------------------------------------------------------------------- */
+/* ---- vocab.txt ----------------------------------------------------------------------------------------------------- */
 
 gsa_status gsa_vocabulary_write(const gsa_vocabulary *v, gsa_output *output)
 {
@@ -260,7 +261,8 @@ static gsa_status read_line(gsa_vocabulary *v, const char *at, const char *end, 
     if (!read_count(tab + 1, end, &count))
         return gsa_fail(error, GSA_ERR_FORMAT, "the count of '%.*s' is '%.*s', not a whole number >= 0", shown, at, counted,
                         tab + 1);
-    if (is_unknown(text)) return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is the unknown word, which has no line", unknown_word);
+    if (is_unknown(text))
+        return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is the unknown word, which has no line", unknown_word);
     const uint32_t hash = hash_of(text);
     const int32_t twin = v->count ? *slot_of(v, text, hash) : -1;
     if (twin < 0) return append(v, text, hash, count, error);
@@ -272,7 +274,8 @@ static gsa_status read_lines(gsa_vocabulary *v, const char *path, const char *at
     const char *const last = at + bytes;
     for (int64_t number = 1; at < last; number++) {
         const char *end = memchr(at, '\n', (size_t)(last - at));
-        const gsa_status status = end ? read_line(v, at, end, error) : gsa_fail(error, GSA_ERR_FORMAT, "the line does not end");
+        const gsa_status status =
+            end ? read_line(v, at, end, error) : gsa_fail(error, GSA_ERR_FORMAT, "the line does not end");
         if (status != GSA_OK) return gsa_fail_at(error, status, "%s:%" PRId64, path, number);
         at = end + 1;
     }

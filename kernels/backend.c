@@ -1,6 +1,7 @@
 #include "kernels/backend.h"
 #include "kernels/gemm.h"
 #include "kernels/ref/memory.h"
+#include "kernels/team.h"
 
 gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
@@ -15,6 +16,12 @@ gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_
         gsa_release(system, b);
         gsa_release(system, state);
         return gsa_out_of_memory(error, "backend ref", (int64_t)(sizeof *b + sizeof *state));
+    }
+    const gsa_status status = gsa_team_create(system, threads, &b->team, error);
+    if (status != GSA_OK) {
+        gsa_release(system, b);
+        gsa_release(system, state);
+        return status;
     }
     gsa_gemm_prepare();
     b->struct_size = sizeof *b;

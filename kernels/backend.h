@@ -76,6 +76,7 @@ struct gsa_backend {
     int32_t shares_host_memory;  /* its memory is ordinary host memory that the caller may read and write */
     int32_t threads, zero;
     const char *name;            /* "ref" */
+    struct gsa_team *team;       /* the threads of its loops (team.h) */
     const gsa_system *system;
     void *state;
     gsa_error error;             /* the sentence of the last failure */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "train/driver.h"
 #include "train/log.h"
+#include "train/plain.h"
 #include "train/session.h"
 #include "train/trainer.h"
 
@@ -19,9 +20,16 @@ static gsa_status open_model(const gsa_system *system, const gsa_apply_options *
     if (warning) say((void *)(uintptr_t)o, warning);
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
-    const gsa_session_options options = { .checkpoint = checkpoint, .overrides = o->overrides, .n_overrides = o->n_overrides,
-                                          .plugins = o->plugins, .n_plugins = o->n_plugins, .device = o->device,
-                                          .threads = o->threads, .splits = splits, .backend = o->backend, .say = say,
+    const gsa_session_options options = { .checkpoint = checkpoint,
+                                          .overrides = o->overrides,
+                                          .n_overrides = o->n_overrides,
+                                          .plugins = o->plugins,
+                                          .n_plugins = o->n_plugins,
+                                          .device = o->device,
+                                          .threads = o->threads,
+                                          .splits = splits,
+                                          .backend = o->backend,
+                                          .say = say,
                                           .context = (void *)(uintptr_t)o };
     status = gsa_session_create(system, &options, session, error);
     char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, "model.safetensors", error) : NULL;
@@ -67,7 +75,8 @@ static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
     const double seconds = gsa_seconds() - start;
     const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
-    json_t *r = json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
+    json_t *r =
+        json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
     add_scores(r, s, "dev", &dev);
     add_scores(r, s, "test", &test);
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
@@ -82,10 +91,13 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     gsa_session session;
     *result = NULL;
     if (!system) system = gsa_system_default();
+    const gsa_plain plain = gsa_plain_begin();
     gsa_status status = open_model(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
-    if (status != GSA_OK) return status;
-    status = evaluate(&session, result, error);
-    gsa_session_release(&session);
+    if (status == GSA_OK) {
+        status = evaluate(&session, result, error);
+        gsa_session_release(&session);
+    }
+    gsa_plain_end(plain);
     return status;
 }
 
@@ -108,20 +120,27 @@ static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_erro
     return status;
 }
 
+static gsa_status predict(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
+{
+    gsa_output *output;
+    gsa_status status = s->task->read_lines(s->self, o->input ? o->input : "-", error);
+    if (status == GSA_OK) status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
+    if (status != GSA_OK) return status;
+    status = write_predictions(s, output, error);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
 gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error)
 {
     gsa_session session;
-    gsa_output *output;
-    if (!system) system = gsa_system_default();
-    gsa_status status = open_model(system, options, 0, &session, error);
-    if (status != GSA_OK) return status;
-    status = session.task->read_lines(session.self, options->input ? options->input : "-", error);
-    if (status == GSA_OK) status = gsa_output_open(system, options->output ? options->output : "-", &output, error);
+    const gsa_plain plain = gsa_plain_begin();
+    gsa_status status = open_model(system ? system : gsa_system_default(), options, 0, &session, error);
     if (status == GSA_OK) {
-        status = write_predictions(&session, output, error);
-        if (status == GSA_OK) status = gsa_output_commit(output, error);
-        else gsa_output_abandon(output);
+        status = predict(&session, options, error);
+        gsa_session_release(&session);
     }
-    gsa_session_release(&session);
+    gsa_plain_end(plain);
     return status;
 }

@@ -41,7 +41,9 @@ static void table_release(table *t)
 
 static gsa_status table_grow(table *t, gsa_error *error)
 {
-    table larger = { .system = t->system, .slots = t->slots ? 2 * t->slots : 1 << 12, .used = t->used, .classes = t->classes };
+    table larger = {
+        .system = t->system, .slots = t->slots ? 2 * t->slots : 1 << 12, .used = t->used, .classes = t->classes
+    };
     larger.key = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->key);
     larger.count = gsa_alloc_zero(t->system, (size_t)larger.slots, (size_t)t->classes * sizeof *t->count);
     larger.stamp = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->stamp);

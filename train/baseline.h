@@ -6,11 +6,11 @@
 #include "graph/system.h"
 #include "graph/topology.h"
 
-typedef struct gsa_labelled {  /* a view of examples */
+typedef struct gsa_labelled { /* a view of examples */
     int64_t examples;
-    const int64_t *offset;     /* [examples+1] */
+    const int64_t *offset; /* [examples+1] */
     const gsa_slice *token;
-    const int32_t *label;      /* [examples] 0 .. classes-1 */
+    const int32_t *label; /* [examples] 0 .. classes-1 */
 } gsa_labelled;
 
 double gsa_majority_accuracy(const gsa_labelled *train, const gsa_labelled *dev, int32_t classes);

@@ -41,7 +41,8 @@ static uint64_t random_key(const gsa_batches *b, int64_t epoch, int64_t index, u
 }
 
 /* One past the last of the examples from `from` that fit `sentences` and `tokens` (0: no limit); at least one. */
-static int64_t fill(const gsa_batches *b, const int64_t *example, int64_t count, int64_t from, int64_t sentences, int64_t tokens)
+static int64_t fill(const gsa_batches *b, const int64_t *example, int64_t count, int64_t from, int64_t sentences,
+                    int64_t tokens)
 {
     int64_t used = 0, to = from;
     for (; to < count && (sentences == 0 || to - from < sentences); to++) {
@@ -71,8 +72,8 @@ static void cut(gsa_batches *b)
     const gsa_batches_options *o = &b->options;
     b->count = 0, b->first[0] = 0;
     while (b->first[b->count] < b->examples) {
-        const int64_t to = fill(b, b->example, b->examples, b->first[b->count], o->batch * o->accumulate,
-                                o->batch_tokens * o->accumulate);
+        const int64_t to =
+            fill(b, b->example, b->examples, b->first[b->count], o->batch * o->accumulate, o->batch_tokens * o->accumulate);
         b->shuffled[b->count] = b->count;
         b->first[++b->count] = to;
     }

@@ -5,7 +5,7 @@ enum { WIDTH = 760, HEIGHT = 440, LEFT = 76, RIGHT = 76, TOP = 64, BOTTOM = 56 }
 static const char *const colour[] = { "#1f77b4", "#d62728" };
 
 typedef struct axis {
-    double low, high; /* of the axis; logarithms where `log` */
+    double low, high;   /* of the axis; logarithms where `log` */
     double first, step; /* ticks */
     int log, used;
 } axis;
@@ -96,8 +96,9 @@ static void put_step_ticks(gsa_output *out, const axis *a)
 {
     for (double v = a->first; v <= a->high * (1 + 1e-9); v += a->step) {
         const double x = x_of(a, v);
-        gsa_output_format(out, "<path d=\"M%.1f %d v5\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-                          x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 19, v);
+        gsa_output_format(
+            out, "<path d=\"M%.1f %d v5\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x,
+            HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 19, v);
     }
     gsa_output_format(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n", WIDTH / 2, HEIGHT - 14);
 }
@@ -107,10 +108,9 @@ static void put_value_ticks(gsa_output *out, const axis *a, int line)
     const int x = line ? WIDTH - RIGHT : LEFT;
     for (double v = a->first; a->used && v <= a->high + a->step * 1e-6; v += a->step) {
         const double value = a->log ? pow(10, v) : fabs(v) < a->step * 1e-6 ? 0 : v, y = y_of(a, value);
-        if (line == 0)
-            gsa_output_format(out, "<path d=\"M%d %.1f H%d\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT);
-        gsa_output_format(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">%.4g</text>\n", line ? x + 8 : x - 8,
-                          y + 4, line ? "start" : "end", colour[line], value);
+        if (line == 0) gsa_output_format(out, "<path d=\"M%d %.1f H%d\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT);
+        gsa_output_format(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">%.4g</text>\n",
+                          line ? x + 8 : x - 8, y + 4, line ? "start" : "end", colour[line], value);
     }
 }
 
@@ -124,8 +124,8 @@ static void put_line(gsa_output *out, const gsa_curve *curve, int line, const ax
     }
     gsa_output_text(out, "\"/>\n");
     for (int64_t i = 0; line == 1 && i < curve->count[1]; i++)
-        gsa_output_format(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(x, (double)curve->point[1][i].step),
-                          y_of(y, curve->point[1][i].value), colour[1]);
+        gsa_output_format(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
+                          x_of(x, (double)curve->point[1][i].step), y_of(y, curve->point[1][i].value), colour[1]);
 }
 
 static void put_legend(gsa_output *out, const char *title, const char *metric)
@@ -136,8 +136,8 @@ static void put_legend(gsa_output *out, const char *title, const char *metric)
     gsa_output_text(out, "</text>\n");
     for (int line = 0; line < 2; line++) {
         const int x = LEFT + 20 + 180 * line;
-        gsa_output_format(out, "<path d=\"M%d 44 h24\" stroke=\"%s\" stroke-width=\"2\"/><text x=\"%d\" y=\"48\">", x, colour[line],
-                          x + 30);
+        gsa_output_format(out, "<path d=\"M%d 44 h24\" stroke=\"%s\" stroke-width=\"2\"/><text x=\"%d\" y=\"48\">", x,
+                          colour[line], x + 30);
         put_text(out, names[line]);
         gsa_output_text(out, line ? " (right)</text>\n" : " (left)</text>\n");
     }
@@ -149,10 +149,11 @@ gsa_status gsa_curve_write(const gsa_curve *curve, const char *path, const char 
     const gsa_status status = gsa_output_open(curve->system, path, &out, error);
     if (status != GSA_OK) return status;
     const axis x = step_axis(curve), y[] = { value_axis(curve, 0), value_axis(curve, 1) };
-    gsa_output_format(out,
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-                      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                      WIDTH, HEIGHT, WIDTH, HEIGHT);
+    gsa_output_format(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+        "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+        WIDTH, HEIGHT, WIDTH, HEIGHT);
     put_value_ticks(out, &y[0], 0);
     put_value_ticks(out, &y[1], 1);
     put_step_ticks(out, &x);

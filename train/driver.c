@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "train/plain.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -36,12 +37,22 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     gsa_batches_shuffle(&t->batches, 0);
     int64_t steps = t->batches.count * v->train_epochs;
     if (v->train_max_steps > 0 && v->train_max_steps < steps) steps = v->train_max_steps;
-    t->schedule = (gsa_schedule){ .kind = (int32_t)v->train_schedule, .hidden = (int32_t)v->model_hidden, .steps = steps,
-                                  .warmup = v->train_warmup, .lr = v->train_lr, .hold = v->train_hold, .final = v->train_final };
-    const gsa_optimiser_options o = { .kind = (int32_t)v->train_optimizer, .beta1 = v->train_beta1, .beta2 = v->train_beta2,
-                                      .eps = v->train_eps, .momentum = v->train_momentum,
-                                      .weight_decay = v->train_weight_decay, .clip = v->train_clip };
-    t->counts = (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = v->train_seed, .examples = examples, .evaluated = -1 };
+    t->schedule = (gsa_schedule){ .kind = (int32_t)v->train_schedule,
+                                  .hidden = (int32_t)v->model_hidden,
+                                  .steps = steps,
+                                  .warmup = v->train_warmup,
+                                  .lr = v->train_lr,
+                                  .hold = v->train_hold,
+                                  .final = v->train_final };
+    const gsa_optimiser_options o = { .kind = (int32_t)v->train_optimizer,
+                                      .beta1 = v->train_beta1,
+                                      .beta2 = v->train_beta2,
+                                      .eps = v->train_eps,
+                                      .momentum = v->train_momentum,
+                                      .weight_decay = v->train_weight_decay,
+                                      .clip = v->train_clip };
+    t->counts =
+        (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = v->train_seed, .examples = examples, .evaluated = -1 };
     return gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
 }
 
@@ -70,9 +81,11 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (!o->recipe == !o->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "training needs a recipe or a run to go on with, and not both");
     if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0) && holds(t->system, o->out, "latest"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: go on with it (--resume), or choose another", o->out);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "folder '%s' holds a run already: go on with it (--resume), or choose another", o->out);
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it", o->resume);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it",
+                        o->resume);
     gsa_status status = GSA_OK;
     if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, checkpoint, &warning, error);
     if (warning) gsa_trainer_say(t, warning);
@@ -115,10 +128,19 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     const gsa_train_options *o = t->options;
     char *checkpoint = NULL;
     gsa_status status = find_folders(t, &checkpoint, error);
-    const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe, .checkpoint = checkpoint,
-                                          .overrides = o->overrides, .n_overrides = o->n_overrides, .plugins = o->plugins,
-                                          .n_plugins = o->n_plugins, .device = o->device, .threads = o->threads, .splits = 7,
-                                          .backend = o->backend, .say = gsa_trainer_say, .context = t, .stop = o->stop };
+    const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe,
+                                          .checkpoint = checkpoint,
+                                          .overrides = o->overrides,
+                                          .n_overrides = o->n_overrides,
+                                          .plugins = o->plugins,
+                                          .n_plugins = o->n_plugins,
+                                          .device = o->device,
+                                          .threads = o->threads,
+                                          .splits = 7,
+                                          .backend = o->backend,
+                                          .say = gsa_trainer_say,
+                                          .context = t,
+                                          .stop = o->stop };
     if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
@@ -159,17 +181,20 @@ static void note_due(gsa_trainer *t)
     const gsa_recipe_values *v = values(t);
     gsa_run_counts *c = &t->counts;
     const int epoch_ends = c->cursor >= t->batches.count;
-    const int last = (v->train_max_steps > 0 && c->step >= v->train_max_steps) || (epoch_ends && c->epoch + 1 >= v->train_epochs);
+    const int last =
+        (v->train_max_steps > 0 && c->step >= v->train_max_steps) || (epoch_ends && c->epoch + 1 >= v->train_epochs);
     if (epoch_ends) c->due |= GSA_DUE_EPOCH;
     if (last || (v->train_eval_every ? c->step % v->train_eval_every == 0 : epoch_ends)) c->due |= GSA_DUE_EVALUATION;
-    if (last || (v->train_checkpoint_every ? c->step % v->train_checkpoint_every == 0 : epoch_ends)) c->due |= GSA_DUE_CHECKPOINT;
+    if (last || (v->train_checkpoint_every ? c->step % v->train_checkpoint_every == 0 : epoch_ends))
+        c->due |= GSA_DUE_CHECKPOINT;
 }
 
 static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
 {
     gsa_run_counts *c = &t->counts;
     const double now = gsa_score_metric(t->session.task, dev);
-    const int better = isfinite(now) && (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
+    const int better =
+        isfinite(now) && (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
     t->sums.last = now, c->evaluated = c->step;
     c->waited = better ? 0 : c->waited + 1;
     if (values(t)->train_early_stop > 0 && c->waited >= values(t)->train_early_stop) c->ended = 1;
@@ -241,7 +266,8 @@ static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = gsa_trainer_draw(t, error);
     if (status != GSA_OK) return status;
     if (!t->folder)
-        return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request after step %lld; nothing is kept, as no folder was given",
+        return gsa_fail(error, GSA_ERR_INTERRUPTED,
+                        "stopped on request after step %lld; nothing is kept, as no folder was given",
                         (long long)t->counts.step);
     return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request after step %lld; it goes on with --resume %s",
                     (long long)t->counts.step, t->folder);
@@ -264,6 +290,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
     *result = NULL;
     gsa_trainer t = { .system = system ? system : gsa_system_default(), .options = options, .log = { .file = -1 } };
     t.curve.system = t.log.system = t.system;
+    const gsa_plain plain = gsa_plain_begin();
     gsa_status status = create(&t, error);
     if (status == GSA_OK) {
         status = loop(&t, error);
@@ -271,6 +298,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
         if (status == GSA_ERR_INTERRUPTED) status = save_interrupted(&t, error);
     }
     status = release(&t, status, error);
+    gsa_plain_end(plain);
     if (status != GSA_OK && *result) gsa_release(t.system, *result), *result = NULL;
     return status;
 }

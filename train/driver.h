@@ -1,7 +1,7 @@
 /* driver.h - training, evaluation and prediction, the one way for every task; what the command's verbs call.
  *
  * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that the caller releases with
- *       gsa_release(system, ...). */
+ *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for the length of the call. */
 #ifndef GSA_DRIVER_H
 #define GSA_DRIVER_H
 #include <signal.h>

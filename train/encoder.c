@@ -96,18 +96,34 @@ static gsa_status from_sections(const gsa_recipe *recipe, const gsa_registry *re
     return status;
 }
 
+/* Every part makes a pattern: a wrong name or value is found here, before any data is read. */
+static gsa_status try_patterns(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < spec->n_segments; i++) {
+        for (int p = 0; p < spec->segments[i].n_parts && status == GSA_OK; p++) {
+            const gsa_part_spec *part = &spec->segments[i].parts[p];
+            gsa_pattern *pattern;
+            status = gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, error);
+            if (status == GSA_OK) gsa_pattern_release(pattern);
+        }
+    }
+    return status;
+}
+
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error)
 {
     char place[PLACE];
     *spec = (gsa_stack_spec){ 0 };
-    if (!*recipe->values.model_encoder) {
-        const gsa_status status = from_sections(recipe, registry, spec, error);
-        if (status != GSA_OK) gsa_spec_release(spec);
-        return status;
-    }
-    const gsa_status status = gsa_spec_parse(recipe->ini.system, recipe->values.model_encoder, spec, error);
-    if (status == GSA_OK) return status;
+    const char *text = recipe->values.model_encoder;
+    gsa_status status =
+        *text ? gsa_spec_parse(recipe->ini.system, text, spec, error) : from_sections(recipe, registry, spec, error);
+    const int parsed = status == GSA_OK;
+    if (parsed) status = try_patterns(spec, registry, error);
+    if (status == GSA_OK) return GSA_OK;
+    gsa_spec_release(spec);
     gsa_recipe_place(recipe, "model", "encoder", place, sizeof place);
-    gsa_fail_at(error, status, "%s: [model] encoder", place);
+    if (*text) gsa_fail_at(error, status, "%s: [model] encoder", place);
+    else if (parsed) gsa_fail_at(error, status, "%s: [encoder.N]", recipe->ini.path);
     return status;
 }

@@ -57,8 +57,9 @@ static gsa_status add_section(gsa_ini *ini, char *text, int line, const char **s
     *close = 0;
     char *name = trim(text + 1);
     if (!is_name(name))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: the section's name is %s, expected small letters, digits, '_' and '.'",
-                        ini->path, line, gsa_word_show(name, shown));
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%d: the section's name is %s, expected small letters, digits, '_' and '.'", ini->path, line,
+                        gsa_word_show(name, shown));
     const gsa_ini_entry *before = find(ini, name, NULL);
     if (before)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: section [%s] stands already in line %d", ini->path, line, name,
@@ -72,13 +73,13 @@ static gsa_status add_value(gsa_ini *ini, char *text, int line, const char *sect
     char shown[GSA_SHOWN];
     char *equals = strchr(text, '=');
     if (!equals)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: %s has no '=', expected key = value, [section] or # comment", ini->path,
-                        line, gsa_word_show(text, shown));
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: %s has no '=', expected key = value, [section] or # comment",
+                        ini->path, line, gsa_word_show(text, shown));
     *equals = 0;
     const char *key = trim(text), *value = trim(equals + 1);
     if (!is_name(key))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: the key is %s, expected small letters, digits, '_' and '.'", ini->path,
-                        line, gsa_word_show(key, shown));
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: the key is %s, expected small letters, digits, '_' and '.'",
+                        ini->path, line, gsa_word_show(key, shown));
     if (!section)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' stands before the first [section]", ini->path, line, key);
     const gsa_ini_entry *before = find(ini, section, key);
@@ -150,8 +151,7 @@ gsa_status gsa_ini_set(gsa_ini *ini, const char *text, gsa_error *error)
     if (status != GSA_OK) return status;
     char *equals = strchr(copy, '='), *dot = NULL;
     for (char *c = copy; equals && c < equals; c++) dot = *c == '.' ? c : dot;
-    if (!dot)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value", gsa_word_show(text, shown));
+    if (!dot) return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value", gsa_word_show(text, shown));
     *equals = *dot = 0;
     const char *section = trim(copy), *key = trim(dot + 1), *value = trim(equals + 1);
     if (!is_name(section) || !is_name(key) || strpbrk(value, "\n\r"))

@@ -2,7 +2,7 @@
 #include "train/driver.h"
 
 static const gsa_key keys[] = {
-#define KEY(section, name, type, low, high, choices, fallback, doc)                                                            \
+#define KEY(section, name, type, low, high, choices, fallback, doc)                                                         \
     { #section, #name, GSA_##type, 0, low, high, choices, fallback, doc },
     GSA_RECIPE_KEYS(KEY)
 #undef KEY

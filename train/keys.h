@@ -4,82 +4,87 @@
 #define GSA_KEYS_H
 #include "graph/topology.h"
 
-#define GSA_RECIPE_KEYS(KEY)                                                                                                    \
-    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification", "text_classification", "what is learned")             \
-    KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                              \
-    KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                            \
-    KEY(task, d, INT, 2, 65536, NULL, "10", "masked summation: columns; column 0 is the mask")                                  \
-    KEY(task, train, INT, 1, 1e9, NULL, "10000", "masked summation: training examples")                                         \
-    KEY(task, dev, INT, 0, 1e9, NULL, "500", "masked summation: development examples")                                          \
-    KEY(task, test, INT, 0, 1e9, NULL, "2000", "masked summation: test examples")                                               \
-    KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")       \
-    KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                       \
-    KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                               \
-    KEY(model, head_dim, INT, 0, 65536, NULL, "0", "width of one head; 0: hidden / heads")                                      \
-    KEY(model, ffn, INT, 0, 1048576, NULL, "0", "width inside the feed-forward sublayer; 0: 4 hidden")                          \
-    KEY(model, activation, CHOICE, 0, 0, "relu,leaky_relu,gelu,tanh,sigmoid", "relu", "of feed-forward sublayers and the head")  \
-    KEY(model, norm, CHOICE, 0, 0, "post,pre", "post", "place of the layer norm in sublayers")                                  \
-    KEY(model, norm_eps, REAL, 1e-12, 1, NULL, "1e-06", "added to the variance in layer norms")                                 \
-    KEY(model, bias, PATH, 0, 0, NULL, "none", "projections with a bias: none, or a list of q, v, o")                           \
-    KEY(model, scale, CHOICE, 0, 0, "head,full", "head", "scores are divided by the root of head_dim or of hidden")             \
-    KEY(model, init, CHOICE, 0, 0, "xavier,normal,uniform,fan_in", "xavier", "initial values of weight matrices")               \
-    KEY(model, init_scale, REAL, 0, 100, NULL, "0.05", "normal: standard deviation; uniform: largest absolute value")           \
-    KEY(model, dropout_input, REAL, 0, 0.99, NULL, "0", "on the stack's input rows")                                            \
-    KEY(model, dropout_attention, REAL, 0, 0.99, NULL, "0", "on attention weights")                                             \
-    KEY(model, dropout_hidden, REAL, 0, 0.99, NULL, "0", "on what sublayers add")                                               \
-    KEY(model, dropout_ffn, REAL, 0, 0.99, NULL, "0", "inside feed-forward sublayers")                                          \
-    KEY(model, dropout_head, REAL, 0, 0.99, NULL, "0", "before the head's last Linear")                                         \
-    KEY(model, input, CHOICE, 0, 0, "plain,norm,dropout,norm_dropout,dropout_norm", "dropout", "what the input rows go through") \
-    KEY(model, input_scale, REAL, 0, 1e6, NULL, "1", "factor of embeddings and features")                                       \
-    KEY(model, position, CHOICE, 0, 0, "none,learned,sinusoid", "none", "positions added to the input")                         \
-    KEY(model, position_max, INT, 1, 1e7, NULL, "512", "learned positions: longest sequence")                                   \
-    KEY(model, position_base, REAL, 1, 1e9, NULL, "10000", "sinusoid: base of the wavelengths")                                 \
-    KEY(model, embedding, INT, 0, 65536, NULL, "0", "width of word embeddings; 0: that of the vectors, else hidden")            \
-    KEY(model, embedding_std, REAL, 0, 100, NULL, "0.1", "standard deviation of initial embeddings")                            \
-    KEY(model, head_hidden, INT, 0, 65536, NULL, "0", "hidden width of the classifier; 0: one Linear")                          \
-    KEY(model, readout, CHOICE, 0, 0, "summary", "summary", "what the head reads")                                              \
-    KEY(train, seed, INT, 0, 4294967295.0, NULL, "1", "of weights, order, dropout and generated data")                          \
-    KEY(train, epochs, INT, 0, 1e6, NULL, "10", "passes over the training data")                                                \
-    KEY(train, max_steps, INT, 0, 1e12, NULL, "0", "stop after so many optimiser steps; 0: no limit")                           \
-    KEY(train, batch, INT, 0, 1e6, NULL, "32", "examples of a batch at most; 0: only batch_tokens limits")                      \
-    KEY(train, batch_tokens, INT, 0, 1e9, NULL, "0", "tokens of a batch at most (a longer example stands alone); 0: no limit")   \
-    KEY(train, bucket, INT, 1, 1e6, NULL, "16", "batches that are sorted by length together; 1: no sorting")                    \
-    KEY(train, accumulate, INT, 1, 65536, NULL, "1", "batches whose gradients are added before a step")                         \
-    KEY(train, optimizer, CHOICE, 0, 0, "adam,adamw,sgd", "adam", "adam and sgd: weight_decay is L2; adamw: decoupled")          \
-    KEY(train, lr, REAL, 0, 1000, NULL, "0.001", "learning rate")                                                               \
-    KEY(train, beta1, REAL, 0, 0.999999, NULL, "0.9", "Adam: decay of the first moment")                                        \
-    KEY(train, beta2, REAL, 0, 0.999999999, NULL, "0.999", "Adam: decay of the second moment")                                  \
-    KEY(train, eps, REAL, 0, 1, NULL, "1e-08", "Adam: added to the root of the second moment")                                  \
-    KEY(train, momentum, REAL, 0, 0.999999, NULL, "0", "SGD")                                                                   \
-    KEY(train, weight_decay, REAL, 0, 10, NULL, "0", "of weights; never of biases and norms")                                   \
-    KEY(train, schedule, CHOICE, 0, 0, "constant,linear,cosine,noam,hold_linear", "constant", "of the learning rate")           \
-    KEY(train, warmup, INT, 0, 1e12, NULL, "0", "steps of linear warm-up")                                                      \
-    KEY(train, hold, REAL, 0, 1, NULL, "0.5", "hold_linear: share of the steps at full lr")                                     \
-    KEY(train, final, REAL, 0, 1, NULL, "0", "linear, cosine, hold_linear: last lr as a share of lr")                           \
-    KEY(train, clip, REAL, 0, 1e9, NULL, "0", "largest global norm of the gradient; 0: no clipping")                            \
-    KEY(train, early_stop, INT, 0, 1e6, NULL, "0", "stop after so many evaluations without a better one; 0: never")             \
-    KEY(train, eval_every, INT, 0, 1e12, NULL, "0", "steps between evaluations; 0: each epoch")                                 \
-    KEY(train, checkpoint_every, INT, 0, 1e12, NULL, "0", "steps between checkpoints; 0: each epoch")                           \
-    KEY(train, keep, INT, 1, 1000000, NULL, "2", "checkpoints that stay")                                                       \
-    KEY(train, report_every, INT, 0, 1e12, NULL, "50", "steps between progress reports; 0: none")                               \
-    KEY(train, check_nan, BOOL, 0, 0, NULL, "1", "1: a gradient that is not finite stops the run; 0: its step is skipped")      \
-    KEY(train, select, CHOICE, 0, 0, "best,last", "best", "the model that is kept and tested: best on dev, or the last")        \
-    KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                     \
-    KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                    \
-    KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                          \
-    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa", "auto", "of the text files; auto: told by the first line")     \
-    KEY(data, header, BOOL, 0, 0, NULL, "0", "tsv: the first line names the columns")                                           \
-    KEY(data, subtrees, BOOL, 0, 0, NULL, "0", "sst: train on every labelled phrase")                                           \
-    KEY(data, phrase_min, INT, 1, 1e6, NULL, "1", "sst subtrees: tokens that a phrase below the root must have")                \
-    KEY(data, unique, BOOL, 0, 0, NULL, "0", "training: keep the first of equal (text, label) pairs only")                      \
-    KEY(data, classes, INT, 0, 1e6, NULL, "0", "number of labels that the training data must have; 0: any from 2")              \
-    KEY(data, lower, BOOL, 0, 0, NULL, "0", "lower-case the text")                                                              \
-    KEY(data, tokens, CHOICE, 0, 0, "words,chars", "words", "words between blanks, or their characters")                        \
-    KEY(data, max_length, INT, 0, 1e7, NULL, "0", "tokens that are read of an example; 0: all")                                 \
-    KEY(data, min_count, INT, 1, 1e9, NULL, "1", "times that a word must stand in the training data to be known")               \
-    KEY(data, vocabulary, CHOICE, 0, 0, "train,data,vectors", "train", "words of train; also of dev and test; also of vectors") \
-    KEY(data, vectors, PATH, 0, 0, NULL, "", "word vectors as text (GloVe, word2vec)")                                          \
-    KEY(data, vectors_frozen, BOOL, 0, 0, NULL, "0", "embeddings are not learned")                                              \
+#define GSA_RECIPE_KEYS(KEY)                                                                                                \
+    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification", "text_classification", "what is learned")         \
+    KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                          \
+    KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                        \
+    KEY(task, d, INT, 2, 65536, NULL, "10", "masked summation: columns; column 0 is the mask")                              \
+    KEY(task, train, INT, 1, 1e9, NULL, "10000", "masked summation: training examples")                                     \
+    KEY(task, dev, INT, 0, 1e9, NULL, "500", "masked summation: development examples")                                      \
+    KEY(task, test, INT, 0, 1e9, NULL, "2000", "masked summation: test examples")                                           \
+    KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")  \
+    KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                   \
+    KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                           \
+    KEY(model, head_dim, INT, 0, 65536, NULL, "0", "width of one head; 0: hidden / heads")                                  \
+    KEY(model, ffn, INT, 0, 1048576, NULL, "0", "width inside the feed-forward sublayer; 0: 4 hidden")                      \
+    KEY(model, activation, CHOICE, 0, 0, "relu,leaky_relu,gelu,tanh,sigmoid", "relu",                                       \
+        "of feed-forward sublayers and the head")                                                                           \
+    KEY(model, norm, CHOICE, 0, 0, "post,pre", "post", "place of the layer norm in sublayers")                              \
+    KEY(model, norm_eps, REAL, 1e-12, 1, NULL, "1e-06", "added to the variance in layer norms")                             \
+    KEY(model, bias, PATH, 0, 0, NULL, "none", "projections with a bias: none, or a list of q, v, o")                       \
+    KEY(model, scale, CHOICE, 0, 0, "head,full", "head", "scores are divided by the root of head_dim or of hidden")         \
+    KEY(model, init, CHOICE, 0, 0, "xavier,normal,uniform,fan_in", "xavier", "initial values of weight matrices")           \
+    KEY(model, init_scale, REAL, 0, 100, NULL, "0.05", "normal: standard deviation; uniform: largest absolute value")       \
+    KEY(model, dropout_input, REAL, 0, 0.99, NULL, "0", "on the stack's input rows")                                        \
+    KEY(model, dropout_attention, REAL, 0, 0.99, NULL, "0", "on attention weights")                                         \
+    KEY(model, dropout_hidden, REAL, 0, 0.99, NULL, "0", "on what sublayers add")                                           \
+    KEY(model, dropout_ffn, REAL, 0, 0.99, NULL, "0", "inside feed-forward sublayers")                                      \
+    KEY(model, dropout_head, REAL, 0, 0.99, NULL, "0", "before the head's last Linear")                                     \
+    KEY(model, input, CHOICE, 0, 0, "plain,norm,dropout,norm_dropout,dropout_norm", "dropout",                              \
+        "what the input rows go through")                                                                                   \
+    KEY(model, input_scale, REAL, 0, 1e6, NULL, "1", "factor of embeddings and features")                                   \
+    KEY(model, position, CHOICE, 0, 0, "none,learned,sinusoid", "none", "positions added to the input")                     \
+    KEY(model, position_max, INT, 1, 1e7, NULL, "512", "learned positions: longest sequence")                               \
+    KEY(model, position_base, REAL, 1, 1e9, NULL, "10000", "sinusoid: base of the wavelengths")                             \
+    KEY(model, embedding, INT, 0, 65536, NULL, "0", "width of word embeddings; 0: that of the vectors, else hidden")        \
+    KEY(model, embedding_std, REAL, 0, 100, NULL, "0.1", "standard deviation of initial embeddings")                        \
+    KEY(model, head_hidden, INT, 0, 65536, NULL, "0", "hidden width of the classifier; 0: one Linear")                      \
+    KEY(model, readout, CHOICE, 0, 0, "summary", "summary", "what the head reads")                                          \
+    KEY(train, seed, INT, 0, 4294967295.0, NULL, "1", "of weights, order, dropout and generated data")                      \
+    KEY(train, epochs, INT, 0, 1e6, NULL, "10", "passes over the training data")                                            \
+    KEY(train, max_steps, INT, 0, 1e12, NULL, "0", "stop after so many optimiser steps; 0: no limit")                       \
+    KEY(train, batch, INT, 0, 1e6, NULL, "32", "examples of a batch at most; 0: only batch_tokens limits")                  \
+    KEY(train, batch_tokens, INT, 0, 1e9, NULL, "0",                                                                        \
+        "tokens of a batch at most (a longer example stands alone); 0: no limit")                                           \
+    KEY(train, bucket, INT, 1, 1e6, NULL, "16", "batches that are sorted by length together; 1: no sorting")                \
+    KEY(train, accumulate, INT, 1, 65536, NULL, "1", "batches whose gradients are added before a step")                     \
+    KEY(train, optimizer, CHOICE, 0, 0, "adam,adamw,sgd", "adam", "adam and sgd: weight_decay is L2; adamw: decoupled")     \
+    KEY(train, lr, REAL, 0, 1000, NULL, "0.001", "learning rate")                                                           \
+    KEY(train, beta1, REAL, 0, 0.999999, NULL, "0.9", "Adam: decay of the first moment")                                    \
+    KEY(train, beta2, REAL, 0, 0.999999999, NULL, "0.999", "Adam: decay of the second moment")                              \
+    KEY(train, eps, REAL, 0, 1, NULL, "1e-08", "Adam: added to the root of the second moment")                              \
+    KEY(train, momentum, REAL, 0, 0.999999, NULL, "0", "SGD")                                                               \
+    KEY(train, weight_decay, REAL, 0, 10, NULL, "0", "of weights; never of biases and norms")                               \
+    KEY(train, schedule, CHOICE, 0, 0, "constant,linear,cosine,noam,hold_linear", "constant", "of the learning rate")       \
+    KEY(train, warmup, INT, 0, 1e12, NULL, "0", "steps of linear warm-up")                                                  \
+    KEY(train, hold, REAL, 0, 1, NULL, "0.5", "hold_linear: share of the steps at full lr")                                 \
+    KEY(train, final, REAL, 0, 1, NULL, "0", "linear, cosine, hold_linear: last lr as a share of lr")                       \
+    KEY(train, clip, REAL, 0, 1e9, NULL, "0", "largest global norm of the gradient; 0: no clipping")                        \
+    KEY(train, early_stop, INT, 0, 1e6, NULL, "0", "stop after so many evaluations without a better one; 0: never")         \
+    KEY(train, eval_every, INT, 0, 1e12, NULL, "0", "steps between evaluations; 0: each epoch")                             \
+    KEY(train, checkpoint_every, INT, 0, 1e12, NULL, "0", "steps between checkpoints; 0: each epoch")                       \
+    KEY(train, keep, INT, 1, 1000000, NULL, "2", "checkpoints that stay")                                                   \
+    KEY(train, report_every, INT, 0, 1e12, NULL, "50", "steps between progress reports; 0: none")                           \
+    KEY(train, check_nan, BOOL, 0, 0, NULL, "1", "1: a gradient that is not finite stops the run; 0: its step is skipped")  \
+    KEY(train, select, CHOICE, 0, 0, "best,last", "best", "the model that is kept and tested: best on dev, or the last")    \
+    KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
+    KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
+    KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \
+    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa", "auto",                                                   \
+        "of the text files; auto: told by the first line")                                                                  \
+    KEY(data, header, BOOL, 0, 0, NULL, "0", "tsv: the first line names the columns")                                       \
+    KEY(data, subtrees, BOOL, 0, 0, NULL, "0", "sst: train on every labelled phrase")                                       \
+    KEY(data, phrase_min, INT, 1, 1e6, NULL, "1", "sst subtrees: tokens that a phrase below the root must have")            \
+    KEY(data, unique, BOOL, 0, 0, NULL, "0", "training: keep the first of equal (text, label) pairs only")                  \
+    KEY(data, classes, INT, 0, 1e6, NULL, "0", "number of labels that the training data must have; 0: any from 2")          \
+    KEY(data, lower, BOOL, 0, 0, NULL, "0", "lower-case the text")                                                          \
+    KEY(data, tokens, CHOICE, 0, 0, "words,chars", "words", "words between blanks, or their characters")                    \
+    KEY(data, max_length, INT, 0, 1e7, NULL, "0", "tokens that are read of an example; 0: all")                             \
+    KEY(data, min_count, INT, 1, 1e9, NULL, "1", "times that a word must stand in the training data to be known")           \
+    KEY(data, vocabulary, CHOICE, 0, 0, "train,data,vectors", "train",                                                      \
+        "words of train; also of dev and test; also of vectors")                                                            \
+    KEY(data, vectors, PATH, 0, 0, NULL, "", "word vectors as text (GloVe, word2vec)")                                      \
+    KEY(data, vectors_frozen, BOOL, 0, 0, NULL, "0", "embeddings are not learned")                                          \
     KEY(data, vectors_normalize, BOOL, 0, 0, NULL, "0", "divide every embedding by its Euclidean length")
 
 /* The resolved values: one 8-byte member a key. */

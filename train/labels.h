@@ -6,8 +6,8 @@
 
 typedef struct gsa_labels {
     const gsa_system *system;
-    char *bytes;       /* the names, owned */
-    gsa_slice *name;   /* [count] */
+    char *bytes;     /* the names, owned */
+    gsa_slice *name; /* [count] */
     int32_t count, zero;
 } gsa_labels;
 

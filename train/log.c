@@ -34,7 +34,8 @@ static gsa_status append(gsa_log *log, const char *text, int64_t bytes, gsa_erro
     while (bytes > 0) {
         const int64_t done = log->system->write(log->system->user, log->file, text, bytes);
         if (done <= 0)
-            return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", log->path, done == 0 ? "no space" : strerror(errno));
+            return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", log->path,
+                            done == 0 ? "no space" : strerror(errno));
         text += done, bytes -= done;
     }
     return GSA_OK;

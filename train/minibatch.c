@@ -11,9 +11,9 @@ static int hold(const gsa_system *system, void **at, int64_t *room, int64_t coun
     return *at != NULL;
 }
 
-#define HOLD(member, slot, wanted)                                                                                             \
-    (at = batch->member, ok = hold(batch->system, &at, &batch->room[slot], wanted, sizeof *batch->member), batch->member = at, \
-     ok)
+#define HOLD(member, slot, wanted)                                                                                          \
+    (at = batch->member, ok = hold(batch->system, &at, &batch->room[slot], wanted, sizeof *batch->member),                  \
+     batch->member = at, ok)
 
 gsa_status gsa_minibatch_size(gsa_minibatch *batch, int32_t count, int64_t tokens, int64_t width, int64_t outputs,
                               gsa_error *error)

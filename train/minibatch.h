@@ -8,15 +8,15 @@ typedef struct gsa_minibatch {
     const gsa_system *system;
     int32_t count, zero;
     int64_t tokens;
-    int32_t *number;   /* [count] place in the global batch: the key of dropout */
-    int32_t *row;      /* [count] 0, 1, 2, ...: rows of the head */
-    int32_t *nought;   /* [count] zeros */
-    int32_t *length;   /* [count] */
-    int32_t *label;    /* [count] class, or -1 */
-    int32_t *id;       /* [tokens], with words */
-    gsa_slice *text;   /* [tokens], with words */
-    float *feature;    /* [tokens, width], without */
-    float *target;     /* [count, outputs], without */
+    int32_t *number; /* [count] place in the global batch: the key of dropout */
+    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head */
+    int32_t *nought; /* [count] zeros */
+    int32_t *length; /* [count] */
+    int32_t *label;  /* [count] class, or -1 */
+    int32_t *id;     /* [tokens], with words */
+    gsa_slice *text; /* [tokens], with words */
+    float *feature;  /* [tokens, width], without */
+    float *target;   /* [count, outputs], without */
     int64_t room[8];
 } gsa_minibatch;
 

@@ -84,7 +84,8 @@ static gsa_tensor *head(gsa_model *m, gsa_tensor *x, const gsa_minibatch *batch)
     }
     if (m->settings.dropout_head > 0 && gsa_tape_training(tape)) {
         const int64_t bytes = batch->count * (int64_t)sizeof(int32_t);
-        const gsa_row_identity rows = { gsa_tape_upload(tape, batch->row, bytes), gsa_tape_upload(tape, batch->nought, bytes) };
+        const gsa_row_identity rows = { gsa_tape_upload(tape, batch->row, bytes),
+                                        gsa_tape_upload(tape, batch->nought, bytes) };
         x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE, rows);
     }
     return gsa_op_linear(tape, x, &m->weight[1]->value, &m->bias[1]->value);
@@ -93,14 +94,15 @@ static gsa_tensor *head(gsa_model *m, gsa_tensor *x, const gsa_minibatch *batch)
 gsa_tensor *gsa_model_forward(gsa_model *m, const gsa_minibatch *batch)
 {
     gsa_error error;
-    const gsa_sequences sequences = { .count = batch->count, .length = batch->length,
+    const gsa_sequences sequences = { .count = batch->count,
+                                      .length = batch->length,
                                       .text = m->reads_text ? batch->text : NULL };
     const gsa_status status = gsa_stack_batch_build(m->graph, m->cache, NULL, &sequences, &error);
     if (status != GSA_OK) return gsa_tape_fail(m->tape, status, "%s", error.text);
     gsa_tensor *features = NULL;
     if (m->features > 0) features = gsa_tape_constant(m->tape, batch->feature, GSA_F32, batch->tokens, m->features);
-    gsa_tensor *rows = gsa_input_forward(m->input, m->tape, m->features > 0 ? NULL : batch->id, features, batch->length,
-                                         batch->count);
+    gsa_tensor *rows =
+        gsa_input_forward(m->input, m->tape, m->features > 0 ? NULL : batch->id, features, batch->length, batch->count);
     gsa_readout readout = { 0 };
     gsa_stack_forward(m->stack, m->tape, m->graph, rows, NULL, &readout);
     return head(m, readout.summary, batch);

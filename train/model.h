@@ -9,7 +9,7 @@
 
 typedef struct gsa_model {
     const gsa_system *system;
-    gsa_backend *backend;         /* borrowed */
+    gsa_backend *backend; /* borrowed */
     gsa_settings settings;
     gsa_parameters *parameters;
     gsa_tape *tape;
@@ -18,7 +18,7 @@ typedef struct gsa_model {
     gsa_stack_batch *graph;
     gsa_cache *cache;
     gsa_parameter *weight[2], *bias[2]; /* the head's Linears; [0] is NULL where there is one */
-    int32_t reads_text, features; /* features: columns of the input, 0: words */
+    int32_t reads_text, features;       /* features: columns of the input, 0: words */
 } gsa_model;
 
 /* The registry must outlive the model. */

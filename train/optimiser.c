@@ -39,8 +39,9 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
                                 gsa_optimiser *optimiser, gsa_error *error)
 {
     gsa_optimiser *o = optimiser;
-    *o = (gsa_optimiser){ .system = system, .parameters = parameters, .options = *options,
-                          .count = gsa_parameters_count(parameters) };
+    *o = (gsa_optimiser){
+        .system = system, .parameters = parameters, .options = *options, .count = gsa_parameters_count(parameters)
+    };
     gsa_backend *b = backend_of(o);
     o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
     o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
@@ -77,10 +78,14 @@ static gsa_status apply(gsa_optimiser *o, int i, double lr, gsa_error *error)
     const int64_t count = p->value.rows * p->value.cols;
     const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
     if (s->kind == GSA_OPTIMIZER_SGD)
-        return backend_failed(b, b->sgd(b, p->value.data, o->first[i], p->value.grad, o->control, lr, s->momentum, decay, count),
-                              error);
-    const gsa_adam adam = { .lr = lr, .beta1 = s->beta1, .beta2 = s->beta2, .eps = s->eps,
-                            .correct1 = 1 - pow(s->beta1, t), .correct2 = 1 - pow(s->beta2, t),
+        return backend_failed(
+            b, b->sgd(b, p->value.data, o->first[i], p->value.grad, o->control, lr, s->momentum, decay, count), error);
+    const gsa_adam adam = { .lr = lr,
+                            .beta1 = s->beta1,
+                            .beta2 = s->beta2,
+                            .eps = s->eps,
+                            .correct1 = 1 - pow(s->beta1, t),
+                            .correct2 = 1 - pow(s->beta2, t),
                             .decay = s->kind == GSA_OPTIMIZER_ADAMW ? decay : 0,
                             .l2 = s->kind == GSA_OPTIMIZER_ADAM ? decay : 0 };
     return backend_failed(b, b->adam(b, p->value.data, o->first[i], o->second[i], p->value.grad, o->control, &adam, count),
@@ -129,10 +134,11 @@ gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, doub
             if (status == GSA_OK) status = b->download(b, &bad, o->bad, sizeof bad);
             if (status != GSA_OK) return backend_failed(b, status, error);
             if (bad > 0)
-                return gsa_fail(error, GSA_ERR_NUMBER,
-                                "step %lld: the %s of '%s' holds %lld numbers that are not finite (loss %g, gradient norm %g); "
-                                "nothing was applied",
-                                (long long)step, part == 0 ? "value" : "gradient", p->name, (long long)bad, loss, norm);
+                return gsa_fail(
+                    error, GSA_ERR_NUMBER,
+                    "step %lld: the %s of '%s' holds %lld numbers that are not finite (loss %g, gradient norm %g); "
+                    "nothing was applied",
+                    (long long)step, part == 0 ? "value" : "gradient", p->name, (long long)bad, loss, norm);
         }
     }
     return gsa_fail(error, GSA_ERR_NUMBER, "step %lld: the loss is %g and the gradient's norm %g; nothing was applied",

@@ -15,10 +15,10 @@ typedef struct gsa_optimiser {
     const gsa_system *system;
     gsa_parameters *parameters;
     gsa_optimiser_options options;
-    int64_t steps;           /* applied so far: Adam's t */
-    void **first, **second;  /* [parameters] moments, NULL where there is none */
+    int64_t steps;             /* applied so far: Adam's t */
+    void **first, **second;    /* [parameters] moments, NULL where there is none */
     double *squares, *control; /* backend memory: 1 and 2 doubles */
-    int64_t *bad;            /* likewise: 1 */
+    int64_t *bad;              /* likewise: 1 */
     int count, zero;
 } gsa_optimiser;
 

@@ -112,7 +112,7 @@ static int32_t bias_bits(const char *text)
 {
     int32_t bits = 0;
     if (strcmp(text, "none") == 0) return 0;
-    for (const char *at = text; ; at++) {
+    for (const char *at = text;; at++) {
         at += strspn(at, " ");
         const int32_t bit = *at == 'q' ? GSA_BIAS_Q : *at == 'v' ? GSA_BIAS_V : *at == 'o' ? GSA_BIAS_O : 0;
         if (!bit || bits & bit) return -1;
@@ -248,7 +248,8 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
         gsa_value value;
         const gsa_param param = param_of(&keys[i]);
         memcpy(&value, member(recipe, i), sizeof value);
-        if (strcmp(section, keys[i].section) != 0) gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
+        if (strcmp(section, keys[i].section) != 0)
+            gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
         section = keys[i].section;
         const char *text = keys[i].type == GSA_PATH ? value.s : number;
         if (keys[i].type != GSA_PATH) gsa_param_format(&param, value, number, sizeof number);

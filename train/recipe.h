@@ -11,7 +11,7 @@
 #include "train/keys.h"
 
 typedef struct gsa_recipe {
-    gsa_ini ini;              /* texts of the values point into it */
+    gsa_ini ini; /* texts of the values point into it */
     gsa_recipe_values values;
 } gsa_recipe;
 

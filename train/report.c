@@ -35,9 +35,13 @@ void gsa_trainer_say(void *trainer, const char *sentence)
 
 static gsa_progress progress_of(const gsa_trainer *t, int32_t kind)
 {
-    return (gsa_progress){ .kind = kind, .epoch = (int32_t)t->counts.epoch + 1,
-                           .epochs = (int32_t)t->session.recipe.values.train_epochs, .step = t->counts.step,
-                           .steps = t->schedule.steps, .norm = t->norm, .lr = t->lr };
+    return (gsa_progress){ .kind = kind,
+                           .epoch = (int32_t)t->counts.epoch + 1,
+                           .epochs = (int32_t)t->session.recipe.values.train_epochs,
+                           .step = t->counts.step,
+                           .steps = t->schedule.steps,
+                           .norm = t->norm,
+                           .lr = t->lr };
 }
 
 static double per(double sum, double count)
@@ -58,8 +62,8 @@ gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
     gsa_curve_add(&t->curve, 0, p.step, p.loss);
     return gsa_log_write(&t->log,
                          json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o}", "kind", "step", "epoch", p.epoch, "step",
-                                   (json_int_t)p.step, "loss", gsa_json_number(p.loss), "norm", gsa_json_number(p.norm), "lr",
-                                   gsa_json_number(p.lr), "step_ms", gsa_json_number(p.step_ms), "tokens_per_second",
+                                   (json_int_t)p.step, "loss", gsa_json_number(p.loss), "norm", gsa_json_number(p.norm),
+                                   "lr", gsa_json_number(p.lr), "step_ms", gsa_json_number(p.step_ms), "tokens_per_second",
                                    gsa_json_number(p.tokens_per_second)),
                          error);
 }
@@ -74,7 +78,9 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_er
     p.tokens_per_second = per((double)t->counts.tokens, gsa_seconds() - t->started);
     if (!dev) snprintf(text, sizeof text, "no dev data");
     else if (!task->rising) snprintf(text, sizeof text, "dev %s %.6g", task->metric, value);
-    else snprintf(text, sizeof text, "dev %s %.4f, loss %.4f%s", task->metric, value, loss, t->counts.waited ? "" : ", the best");
+    else
+        snprintf(text, sizeof text, "dev %s %.4f, loss %.4f%s", task->metric, value, loss,
+                 t->counts.waited ? "" : ", the best");
     p.text = text;
     tell(t, &p);
     if (t->log.file < 0) return GSA_OK;
@@ -109,7 +115,8 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     gsa_fact facts[8];
     char name[64];
     const int n = s->task->facts(s->self, facts, 8);
-    json_t *r = json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
+    json_t *r =
+        json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
     if (t->counts.evaluated >= 0) json_object_set_new(r, t->metric, gsa_json_number(t->best ? t->sums.best : t->sums.last));
     snprintf(name, sizeof name, "test_%s", s->task->metric);
     if (test->examples > 0) json_object_set_new(r, name, gsa_json_number(gsa_score_metric(s->task, test)));

@@ -3,8 +3,13 @@
 #define GSA_SCHEDULE_H
 #include <stdint.h>
 
-enum gsa_schedule_kind { GSA_SCHEDULE_CONSTANT, GSA_SCHEDULE_LINEAR, GSA_SCHEDULE_COSINE, GSA_SCHEDULE_NOAM,
-                         GSA_SCHEDULE_HOLD_LINEAR };
+enum gsa_schedule_kind {
+    GSA_SCHEDULE_CONSTANT,
+    GSA_SCHEDULE_LINEAR,
+    GSA_SCHEDULE_COSINE,
+    GSA_SCHEDULE_NOAM,
+    GSA_SCHEDULE_HOLD_LINEAR
+};
 
 typedef struct gsa_schedule {
     int32_t kind, hidden;  /* hidden: Noam */

@@ -46,8 +46,12 @@ static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_
 
 static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
-    const gsa_task_options options = { .system = s->system, .recipe = &s->recipe, .checkpoint = o->checkpoint,
-                                       .splits = o->splits, .say = o->say, .context = o->context };
+    const gsa_task_options options = { .system = s->system,
+                                       .recipe = &s->recipe,
+                                       .checkpoint = o->checkpoint,
+                                       .splits = o->splits,
+                                       .say = o->say,
+                                       .context = o->context };
     s->task = gsa_task_find(s->recipe.values.task_name);
     return s->task->create(&options, &s->self, error);
 }
@@ -108,8 +112,11 @@ gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example
 gsa_batches_options gsa_session_batches(const gsa_session *s)
 {
     const gsa_recipe_values *v = &s->recipe.values;
-    return (gsa_batches_options){ .batch = v->train_batch, .batch_tokens = v->train_batch_tokens,
-                                  .accumulate = v->train_accumulate, .bucket = v->train_bucket, .seed = (uint32_t)v->train_seed };
+    return (gsa_batches_options){ .batch = v->train_batch,
+                                  .batch_tokens = v->train_batch_tokens,
+                                  .accumulate = v->train_accumulate,
+                                  .bucket = v->train_bucket,
+                                  .seed = (uint32_t)v->train_seed };
 }
 
 gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_error *error)

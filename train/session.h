@@ -13,7 +13,7 @@ typedef struct gsa_session_options {
     const char *device;
     int threads;
     uint32_t splits;
-    gsa_backend *backend;   /* NULL: one is made */
+    gsa_backend *backend; /* NULL: one is made */
     void (*say)(void *context, const char *sentence);
     void *context;
     const volatile sig_atomic_t *stop;
@@ -29,7 +29,7 @@ typedef struct gsa_session {
     int owns_backend, zero;
     gsa_model model;
     gsa_minibatch batch;
-    double *out;          /* a batch's outputs on the host */
+    double *out; /* a batch's outputs on the host */
     int64_t out_room;
     const volatile sig_atomic_t *stop;
 } gsa_session;

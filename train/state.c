@@ -25,7 +25,8 @@ static int count(const gsa_trainer *t)
 
 static gsa_status backend_failed(const gsa_trainer *t, gsa_status status, gsa_error *error)
 {
-    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", t->session.backend->name, t->session.backend->error.text);
+    return status == GSA_OK ? GSA_OK
+                            : gsa_fail(error, status, "%s: %s", t->session.backend->name, t->session.backend->error.text);
 }
 
 /* ---- the best model -------------------------------------------------------------------------------------------------------- */
@@ -51,7 +52,8 @@ gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error)
     gsa_status status = hold_best(t, error);
     for (int i = 0; i < count(t) && status == GSA_OK; i++)
         if (t->best[i])
-            status = backend_failed(t, b->copy(b, t->best[i], parameter(t, i)->value.data, bytes_of(t, parameter(t, i))), error);
+            status =
+                backend_failed(t, b->copy(b, t->best[i], parameter(t, i)->value.data, bytes_of(t, parameter(t, i))), error);
     return status;
 }
 
@@ -104,8 +106,9 @@ static gsa_status store_tensor(const gsa_trainer *t, store *s, const char *part,
     s->copy[i] = gsa_alloc(t->system, (size_t)bytes_of(t, p), 1);
     s->count++;
     if (!s->name[i] || !s->copy[i]) return gsa_out_of_memory(error, "a checkpoint", bytes_of(t, p));
-    s->blob[i] = (gsa_blob){ s->name[i], b->real == GSA_F32 ? GSA_DTYPE_F32 : GSA_DTYPE_F64, 2,
-                             { p->value.rows, p->value.cols }, s->copy[i] };
+    s->blob[i] = (gsa_blob){
+        s->name[i], b->real == GSA_F32 ? GSA_DTYPE_F32 : GSA_DTYPE_F64, 2, { p->value.rows, p->value.cols }, s->copy[i]
+    };
     return backend_failed(t, b->download(b, s->copy[i], at, bytes_of(t, p)), error);
 }
 
@@ -122,7 +125,8 @@ static gsa_status store_all(gsa_trainer *t, store *s, gsa_error *error)
     gsa_status status = GSA_OK;
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
-        const void *const at[] = { t->optimiser.first[i], t->optimiser.second[i], t->best ? t->best[i] ? p->value.data : NULL : NULL };
+        const void *const at[] = { t->optimiser.first[i], t->optimiser.second[i],
+                                   t->best ? t->best[i] ? p->value.data : NULL : NULL };
         static const char *const part[] = { "first", "second", "weight" };
         for (int k = 0; k < 3 && status == GSA_OK; k++)
             if (at[k]) status = store_tensor(t, s, part[k], p, at[k], error);
@@ -148,7 +152,9 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
 static gsa_status save_model(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     gsa_output *output;
-    const gsa_note notes[] = { { "format", "gsa" }, { "version", GSA_VERSION }, { "encoder", gsa_stack_text(t->session.model.stack) } };
+    const gsa_note notes[] = { { "format", "gsa" },
+                               { "version", GSA_VERSION },
+                               { "encoder", gsa_stack_text(t->session.model.stack) } };
     gsa_status status = gsa_checkpoint_file(checkpoint, "model.safetensors", &output, error);
     if (status != GSA_OK) return status;
     gsa_trainer_swap_best(t);
@@ -195,9 +201,12 @@ static gsa_status load_tensor(gsa_trainer *t, const gsa_safetensors *file, const
     snprintf(name, sizeof name, "%s/%s", part, p->name);
     const gsa_blob *blob = gsa_safetensors_find(file, name);
     const int32_t dtype = b->real == GSA_F32 ? GSA_DTYPE_F32 : GSA_DTYPE_F64;
-    if (!blob || blob->dtype != dtype || blob->dims != 2 || blob->shape[0] != p->value.rows || blob->shape[1] != p->value.cols)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: '%s' of %lld x %lld is missing or of another shape or type: a state of another "
-                        "run", path, name, (long long)p->value.rows, (long long)p->value.cols);
+    if (!blob || blob->dtype != dtype || blob->dims != 2 || blob->shape[0] != p->value.rows ||
+        blob->shape[1] != p->value.cols)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: '%s' of %lld x %lld is missing or of another shape or type: a state of another "
+                        "run",
+                        path, name, (long long)p->value.rows, (long long)p->value.cols);
     return backend_failed(t, b->upload(b, at, blob->data, bytes_of(t, p)), error);
 }
 
@@ -215,9 +224,10 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the training state is of version %lld, expected %d", path,
                         (long long)c->version, GSA_STATE_VERSION);
     if (c->seed != now.seed || c->examples != now.examples)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the run had seed %lld and %lld training examples, this one has %lld and %lld: "
-                        "it cannot go on", path, (long long)c->seed, (long long)c->examples, (long long)now.seed,
-                        (long long)now.examples);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the run had seed %lld and %lld training examples, this one has %lld and %lld: "
+                        "it cannot go on",
+                        path, (long long)c->seed, (long long)c->examples, (long long)now.seed, (long long)now.examples);
     if (c->step < 0 || c->epoch < 0 || c->cursor < 0 || c->applied < 0 || c->epoch > INT32_MAX)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the training state holds a negative count", path);
     t->optimiser.steps = c->applied;
@@ -232,8 +242,10 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
         if (t->optimiser.first[i]) status = load_tensor(t, file, path, "first", p, t->optimiser.first[i], error);
-        if (status == GSA_OK && t->optimiser.second[i]) status = load_tensor(t, file, path, "second", p, t->optimiser.second[i], error);
-        if (status == GSA_OK && keeps && gsa_is_learned(p)) status = load_tensor(t, file, path, "weight", p, p->value.data, error);
+        if (status == GSA_OK && t->optimiser.second[i])
+            status = load_tensor(t, file, path, "second", p, t->optimiser.second[i], error);
+        if (status == GSA_OK && keeps && gsa_is_learned(p))
+            status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }
     return status;
 }

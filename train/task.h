@@ -11,36 +11,36 @@
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
 
-typedef struct gsa_score {   /* sums over examples */
-    double loss, right;      /* right: of metrics that are shares */
-    int64_t targets;         /* numbers that the loss is a mean of */
+typedef struct gsa_score { /* sums over examples */
+    double loss, right;    /* right: of metrics that are shares */
+    int64_t targets;       /* numbers that the loss is a mean of */
     int64_t examples;
 } gsa_score;
 
-typedef struct gsa_fact {    /* a number for people and the result: "bayes_accuracy" */
+typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
     const char *name;
     double value;
 } gsa_fact;
 
 typedef struct gsa_task_options {
     const gsa_system *system;
-    gsa_recipe *recipe;      /* create may settle values that depend on the data (model.embedding) */
-    const char *checkpoint;  /* folder to restore vocabulary and labels from, or NULL: learn them from the training data */
-    uint32_t splits;         /* bits: the splits that are wanted */
+    gsa_recipe *recipe;     /* create may settle values that depend on the data (model.embedding) */
+    const char *checkpoint; /* folder to restore vocabulary and labels from, or NULL: learn them from the training data */
+    uint32_t splits;        /* bits: the splits that are wanted */
     void (*say)(void *context, const char *sentence);
     void *context;
 } gsa_task_options;
 
 typedef struct gsa_task {
-    const char *metric;      /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
-    int32_t rising;          /* larger is better */
+    const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
+    int32_t rising;     /* larger is better */
     int32_t zero;
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
     int64_t (*examples)(const void *self, int split); /* 0: the split is not there */
     const int32_t *(*lengths)(const void *self, int split);
-    int32_t (*outputs)(const void *self);             /* width of the head */
-    int64_t (*targets)(const void *self);             /* numbers of one example that the loss is a mean of */
+    int32_t (*outputs)(const void *self); /* width of the head */
+    int64_t (*targets)(const void *self); /* numbers of one example that the loss is a mean of */
     void (*input)(const void *self, gsa_input_options *options);
     /* Once the parameters stand: word vectors. NULL: nothing to do. */
     gsa_status (*prepare)(void *self, gsa_input *input, gsa_backend *backend, gsa_error *error);

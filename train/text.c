@@ -51,7 +51,8 @@ static int is_space(int32_t c)
     if (c <= 0x20) return 1;
     if (c < 0x80) return 0;
     const utf8proc_category_t category = utf8proc_category(c);
-    return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP || c == 0x85;
+    return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP ||
+           c == 0x85;
 }
 
 static int64_t lower_into(const char *from, int64_t bytes, char *to)
@@ -182,8 +183,7 @@ static gsa_status read_spaced(gsa_text_reader *reader, char *line, int64_t bytes
 {
     int64_t stop = prefix;
     while (stop < bytes && line[stop] != ' ' && line[stop] != '\t') stop++;
-    if (prefix == 0 && stop == bytes)
-        return gsa_text_fail(reader, error, "the line has no blank, expected: LABEL text");
+    if (prefix == 0 && stop == bytes) return gsa_text_fail(reader, error, "the line has no blank, expected: LABEL text");
     return add_labelled(reader, (gsa_slice){ line + prefix, stop - prefix }, line + stop, bytes - stop, error);
 }
 
@@ -225,10 +225,14 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     if (bytes == 0) return gsa_text_fail(reader, error, "the line is empty");
     if (text->format == GSA_TEXT_AUTO) text->format = guess(line, bytes);
     switch (text->format) {
-    case GSA_TEXT_TSV: return read_tsv(reader, line, bytes, error);
-    case GSA_TEXT_FASTTEXT: return read_fasttext(reader, line, bytes, error);
-    case GSA_TEXT_SST: return gsa_tree_read(reader, line, bytes, error);
-    default: return read_spaced(reader, line, bytes, 0, error);
+    case GSA_TEXT_TSV:
+        return read_tsv(reader, line, bytes, error);
+    case GSA_TEXT_FASTTEXT:
+        return read_fasttext(reader, line, bytes, error);
+    case GSA_TEXT_SST:
+        return gsa_tree_read(reader, line, bytes, error);
+    default:
+        return read_spaced(reader, line, bytes, 0, error);
     }
 }
 

@@ -10,9 +10,9 @@
 #include "graph/topology.h"
 
 typedef struct gsa_text_options {
-    int32_t format;     /* gsa_data_format */
-    int32_t header;     /* tsv: skip the first line */
-    int32_t subtrees;   /* sst: every phrase of at least phrase_min tokens, and the root */
+    int32_t format;   /* gsa_data_format */
+    int32_t header;   /* tsv: skip the first line */
+    int32_t subtrees; /* sst: every phrase of at least phrase_min tokens, and the root */
     int32_t phrase_min;
     int32_t lower;
     int32_t tokens;     /* gsa_data_tokens */
@@ -25,13 +25,13 @@ typedef struct gsa_text {
     char *path, *bytes; /* the file; slices point into it */
     char **spills;      /* words that grew when they were lower-cased */
     int64_t n_spills;
-    int32_t format;     /* as found */
-    int32_t longest;    /* tokens of the longest example */
+    int32_t format;  /* as found */
+    int32_t longest; /* tokens of the longest example */
     int64_t examples, tokens, example_room, token_room;
-    int64_t *offset;    /* [examples+1]: first token */
-    int64_t *line;      /* [examples] */
-    gsa_slice *label;   /* [examples] */
-    gsa_slice *token;   /* [tokens] */
+    int64_t *offset;  /* [examples+1]: first token */
+    int64_t *line;    /* [examples] */
+    gsa_slice *label; /* [examples] */
+    gsa_slice *token; /* [tokens] */
 } gsa_text;
 
 /* "-" is standard input. Every bad line is a sentence with file:line; no example at all is one with the file. */
@@ -46,9 +46,9 @@ int gsa_slice_compare(gsa_slice a, gsa_slice b); /* by bytes */
 typedef struct gsa_text_reader {
     gsa_text *text;
     const gsa_text_options *options;
-    gsa_slice *word;    /* tokens of the line */
+    gsa_slice *word; /* tokens of the line */
     int64_t words, room;
-    int64_t number;     /* of the line */
+    int64_t number; /* of the line */
 } gsa_text_reader;
 /* Cuts words into tokens, appended to reader->word; the bytes may change in place. */
 gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error);

@@ -13,9 +13,9 @@ enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4
 
 typedef struct gsa_run_counts { /* stored as they stand: int64 numbers alone */
     int64_t version, seed, examples;
-    int64_t step, epoch, cursor;   /* cursor: the epoch's next global batch */
-    int64_t applied, skipped;      /* optimiser steps; steps whose gradient was not finite */
-    int64_t due;                   /* gsa_due */
+    int64_t step, epoch, cursor;                /* cursor: the epoch's next global batch */
+    int64_t applied, skipped;                   /* optimiser steps; steps whose gradient was not finite */
+    int64_t due;                                /* gsa_due */
     int64_t has_best, best_step, waited, ended; /* waited: evaluations without a better one; ended: stopped early */
     int64_t epoch_targets, report_targets, tokens, evaluated; /* evaluated: step of the last evaluation, -1: none */
 } gsa_run_counts;
@@ -27,21 +27,21 @@ typedef struct gsa_run_sums { /* likewise: doubles alone */
 typedef struct gsa_trainer {
     const gsa_system *system;
     const gsa_train_options *options;
-    char *folder;             /* of the run, or NULL */
+    char *folder; /* of the run, or NULL */
     gsa_session session;
     gsa_batches batches;
     gsa_optimiser optimiser;
     gsa_schedule schedule;
     gsa_run_counts counts;
     gsa_run_sums sums;
-    void **best;              /* [parameters] values of the best model, NULL before there is one */
+    void **best; /* [parameters] values of the best model, NULL before there is one */
     gsa_log log;
     gsa_curve curve;
-    double started;           /* clock when this process's part began, less the seconds before it */
-    double step_clock;        /* clock at the last report */
+    double started;                  /* clock when this process's part began, less the seconds before it */
+    double step_clock;               /* clock at the last report */
     int64_t step_steps, step_tokens; /* since then */
     double norm, lr;
-    char *metric;             /* "dev_accuracy" */
+    char *metric; /* "dev_accuracy" */
 } gsa_trainer;
 
 /* state.c */

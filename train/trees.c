@@ -6,8 +6,8 @@
 
 typedef struct open_node {
     gsa_slice label;
-    int64_t first;          /* token */
-    int32_t nodes, words;   /* seen inside */
+    int64_t first;        /* token */
+    int32_t nodes, words; /* seen inside */
 } open_node;
 
 typedef struct tree {
@@ -20,8 +20,11 @@ typedef struct tree {
 
 int64_t gsa_tree_unescape(char *word, int64_t bytes, int escapes)
 {
-    static const struct { const char *name; char mark; } brackets[] = { { "-lrb-", '(' }, { "-rrb-", ')' }, { "-lsb-", '[' },
-                                                                        { "-rsb-", ']' }, { "-lcb-", '{' }, { "-rcb-", '}' } };
+    static const struct {
+        const char *name;
+        char mark;
+    } brackets[] = { { "-lrb-", '(' }, { "-rrb-", ')' }, { "-lsb-", '[' },
+                     { "-rsb-", ']' }, { "-lcb-", '{' }, { "-rcb-", '}' } };
     for (size_t i = 0; bytes == 5 && i < sizeof brackets / sizeof *brackets; i++) {
         if (strncasecmp(word, brackets[i].name, 5) != 0) continue;
         word[0] = brackets[i].mark;
@@ -104,7 +107,8 @@ gsa_status gsa_tree_read(gsa_text_reader *reader, char *line, int64_t bytes, gsa
     tree t = { .reader = reader, .line = line, .bytes = bytes };
     gsa_status status = GSA_OK;
     skip_blanks(&t);
-    if (t.at == bytes || line[t.at] != '(') return gsa_text_fail(reader, error, "the line is no tree: it does not start with '('");
+    if (t.at == bytes || line[t.at] != '(')
+        return gsa_text_fail(reader, error, "the line is no tree: it does not start with '('");
     status = open_one(&t, error);
     while (status == GSA_OK) {
         skip_blanks(&t);

@@ -1,9 +1,9 @@
 #include "train/vectors.h"
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "train/lines.h"
+#include "train/plain.h"
 
 static const int64_t LARGEST = INT64_C(1) << 36;
 
@@ -17,7 +17,8 @@ static gsa_status fail_line(const gsa_lines *lines, gsa_error *error, const char
 static int64_t count_fields(const char *line, int64_t bytes)
 {
     int64_t fields = 0;
-    for (int64_t i = 0; i < bytes; i++) fields += line[i] != ' ' && line[i] != '\t' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t');
+    for (int64_t i = 0; i < bytes; i++)
+        fields += line[i] != ' ' && line[i] != '\t' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t');
     return fields;
 }
 
@@ -48,7 +49,8 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
     const int64_t fields = count_fields(line, bytes);
     if (v->width == 0) v->width = fields >= 2 ? (int32_t)(fields - 1) : 0;
     if (fields < 2) return fail_line(lines, error, "too few columns for a word and its vector", fields, 2);
-    if (fields != (int64_t)v->width + 1) return fail_line(lines, error, "the number of columns is", fields, (int64_t)v->width + 1);
+    if (fields != (int64_t)v->width + 1)
+        return fail_line(lines, error, "the number of columns is", fields, (int64_t)v->width + 1);
     char *const end = line + bytes, kept = *end;
     int64_t word = 0;
     while (line[word] != ' ' && line[word] != '\t') word++;
@@ -80,7 +82,8 @@ static gsa_status read_rows(gsa_vectors *v, int64_t bytes, gsa_error *error)
         if (status != GSA_OK || (lines.number == 1 && is_header(line, bytes))) continue;
         status = read_row(v, &lines, line, bytes, error);
     }
-    if (status == GSA_OK && v->count == 0) return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no word vector", v->path);
+    if (status == GSA_OK && v->count == 0)
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no word vector", v->path);
     return status;
 }
 
@@ -92,10 +95,9 @@ gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vect
     if (status != GSA_OK) return status;
     vectors->path = gsa_copy_text(system, path);
     if (!vectors->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
-    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* "0.5" is a half whatever the process's locale is */
-    const locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    const gsa_plain plain = gsa_plain_begin();
     if (status == GSA_OK) status = read_rows(vectors, bytes, error);
-    if (plain) uselocale(before), freelocale(plain);
+    gsa_plain_end(plain);
     if (status != GSA_OK) gsa_vectors_release(vectors);
     return status;
 }

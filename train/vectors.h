@@ -9,8 +9,8 @@ typedef struct gsa_vectors {
     char *path, *bytes; /* words point into it */
     int64_t count, room;
     int32_t width, zero;
-    gsa_slice *word;    /* [count] */
-    float *value;       /* [count, width] */
+    gsa_slice *word; /* [count] */
+    float *value;    /* [count, width] */
 } gsa_vectors;
 
 gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vectors *vectors, gsa_error *error);

@@ -48,7 +48,7 @@ static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *ed
     if (status == GSA_OK) status = gsa_ref_check_edges(b, "aggregate_forward", edges, 0);
     if (status != GSA_OK) return status;
     aggregate_job job = { .edges = edges, .parts = parts, .y = y, .mean = mean, .cols = cols, .chunk = ref_edge_chunk(edges) };
-    gsa_parallel(b->threads, ref_items(edges->rows, job.chunk), forward_chunk, &job);
+    gsa_team_run(b->team, ref_items(edges->rows, job.chunk), forward_chunk, &job);
     return GSA_OK;
 }
 
@@ -85,7 +85,7 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     aggregate_job job = { .edges = edges, .parts = parts, .dy = dy, .mean = mean, .cols = cols };
     job.chunk = edges->examples >= 16 ? cols + (cols == 0) : REF_COLUMNS / 2;
     job.slices = ref_items(cols, job.chunk);
-    gsa_parallel(b->threads, edges->examples * job.slices, backward_item, &job);
+    gsa_team_run(b->team, edges->examples * job.slices, backward_item, &job);
     return GSA_OK;
 }
 

@@ -147,7 +147,7 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     backward_job job = { .t = ref_attend_of(args) };
     status = cut(b, &job);
     if (status != GSA_OK) return status;
-    gsa_parallel(b->threads, job.chunks * job.groups, backward_item, &job);
+    gsa_team_run(b->team, job.chunks * job.groups, backward_item, &job);
     if (job.partial) add_label_sums(&job);
     return GSA_OK;
 }

@@ -102,7 +102,7 @@ static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
     const gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
     forward_job job = { .t = ref_attend_of(args), .chunk = ref_edge_chunk(args->edges) };
-    gsa_parallel(b->threads, ref_items(args->edges->rows, job.chunk), forward_chunk, &job);
+    gsa_team_run(b->team, ref_items(args->edges->rows, job.chunk), forward_chunk, &job);
     return GSA_OK;
 }
 

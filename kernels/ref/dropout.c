@@ -50,7 +50,7 @@ static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x, co
     job.chunk = ref_row_chunk(cols * 8);
     job.row_example = dropout->row_example;
     job.row_local = dropout->row_local;
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), drop_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), drop_chunk, &job);
     return GSA_OK;
 }
 

@@ -11,7 +11,7 @@ typedef struct element_job {
 
 static void run_chunks(gsa_backend *b, element_job *job, void (*body)(void *context, int64_t item))
 {
-    gsa_parallel(b->threads, ref_items(job->count, REF_CHUNK), body, job);
+    gsa_team_run(b->team, ref_items(job->count, REF_CHUNK), body, job);
 }
 
 static void add_chunk(void *context, int64_t item)

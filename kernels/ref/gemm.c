@@ -105,12 +105,12 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
         job.partial = gsa_ref_scratch(b, "gemm", job.k_chunks * m * n, sizeof(real));
         if (job.partial == NULL) return b->error.status;
     }
-    gsa_parallel(b->threads, job.blocks * job.k_chunks, block_item, &job);
+    gsa_team_run(b->team, job.blocks * job.k_chunks, block_item, &job);
     const int failed = atomic_load(&job.failed);
     if (failed != 0)
         return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld", gsa_gemm_library(),
                         failed, (long long)m, (long long)n, (long long)k);
-    if (job.k_chunks > 1) gsa_parallel(b->threads, m, add_item, &job);
+    if (job.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
     return GSA_OK;
 }
 

@@ -44,7 +44,7 @@ static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*
     const int64_t items = ref_items(job->rows, job->chunk);
     job->partial = gsa_ref_scratch(b, op, items, sizeof(double));
     if (job->partial == NULL) return b->error.status;
-    gsa_parallel(b->threads, items, body, job);
+    gsa_team_run(b->team, items, body, job);
     double sum = 0;
     for (int64_t i = 0; i < items; i++) sum += job->partial[i];
     *loss = (real)(scale * sum);
@@ -89,7 +89,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
     loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .rows = rows, .cols = classes };
     job.slope = (real)(scale * (double)*(const real *)dloss);
     job.chunk = ref_row_chunk(classes * 4);
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), entropy_back_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), entropy_back_chunk, &job);
     return GSA_OK;
 }
 
@@ -127,7 +127,7 @@ static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dl
     if (status != GSA_OK || dx == NULL) return status;
     loss_job job = { .x = x, .target = target, .dx = dx, .rows = count, .chunk = REF_CHUNK };
     job.slope = (real)(scale * (double)*(const real *)dloss);
-    gsa_parallel(b->threads, ref_items(count, job.chunk), square_back_chunk, &job);
+    gsa_team_run(b->team, ref_items(count, job.chunk), square_back_chunk, &job);
     return GSA_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/ref/memory.h"
+#include "kernels/team.h"
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -73,6 +74,7 @@ static void ref_release(gsa_backend *b)
 {
     const gsa_system *system = b->system;
     gsa_ref_state *state = b->state;
+    gsa_team_release(b->team);
     aligned_release(system, state->scratch);
     gsa_release(system, state);
     gsa_release(system, b);

@@ -60,7 +60,7 @@ static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, 
     if (status != GSA_OK) return status;
     norm_job job = { .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .eps = eps, .rows = rows, .cols = cols };
     job.chunk = ref_row_chunk(cols);
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), norm_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), norm_chunk, &job);
     return GSA_OK;
 }
 
@@ -123,7 +123,7 @@ static gsa_status run_back(gsa_backend *b, const char *op, norm_job *job, real *
     }
     job->dgain = dgain ? partial : NULL;
     job->dbias = dbias ? partial + (dgain ? job->cols : 0) : NULL;
-    gsa_parallel(b->threads, items, norm_back_chunk, job);
+    gsa_team_run(b->team, items, norm_back_chunk, job);
     if (dgain) ref_add_partials(dgain, job->dgain, items, job->stride, job->cols);
     if (dbias) ref_add_partials(dbias, job->dbias, items, job->stride, job->cols);
     return GSA_OK;
@@ -150,7 +150,7 @@ static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_
     const gsa_status status = gsa_ref_shape(b, "bias_forward", rows, cols);
     if (status != GSA_OK) return status;
     norm_job job = { .y = y, .bias = bias, .rows = rows, .cols = cols, .chunk = ref_row_chunk(cols) };
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), bias_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), bias_chunk, &job);
     return GSA_OK;
 }
 

@@ -38,7 +38,7 @@ static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
     job.root = (real)(1 / sqrt(adam->correct2));
     job.decay = (real)(adam->lr * adam->decay);
     job.l2 = (real)adam->l2;
-    gsa_parallel(b->threads, ref_items(count, REF_CHUNK), adam_chunk, &job);
+    gsa_team_run(b->team, ref_items(count, REF_CHUNK), adam_chunk, &job);
     return GSA_OK;
 }
 
@@ -62,7 +62,7 @@ static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const dou
     job.lr = (real)lr;
     job.momentum = (real)momentum;
     job.l2 = (real)l2;
-    gsa_parallel(b->threads, ref_items(count, REF_CHUNK), sgd_chunk, &job);
+    gsa_team_run(b->team, ref_items(count, REF_CHUNK), sgd_chunk, &job);
     return GSA_OK;
 }
 

@@ -75,7 +75,7 @@ static gsa_status run(gsa_backend *b, const char *op, pool_job *job, int lacks_a
     if (status != GSA_OK) return status;
     if (lacks_arg) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a maximum needs arg [examples, cols], which is NULL", op);
     job->slices = ref_items(job->cols, REF_COLUMNS);
-    gsa_parallel(b->threads, examples * job->slices, body, job);
+    gsa_team_run(b->team, examples * job->slices, body, job);
     return GSA_OK;
 }
 

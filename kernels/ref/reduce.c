@@ -36,7 +36,7 @@ static gsa_status total(gsa_backend *b, const char *op, double *out, const void 
     double *partial = gsa_ref_scratch(b, op, items, sizeof(double));
     if (partial == NULL) return b->error.status;
     reduce_job job = { .x = x, .partial = partial, .count = count, .square = square };
-    gsa_parallel(b->threads, items, sum_chunk, &job);
+    gsa_team_run(b->team, items, sum_chunk, &job);
     double sum = accumulate ? *out : 0;
     for (int64_t i = 0; i < items; i++) sum += partial[i];
     *out = sum;
@@ -70,7 +70,7 @@ static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t
     int64_t *bad = gsa_ref_scratch(b, "count_bad", items, sizeof(int64_t));
     if (bad == NULL) return b->error.status;
     reduce_job job = { .x = x, .bad = bad, .count = count };
-    gsa_parallel(b->threads, items, bad_chunk, &job);
+    gsa_team_run(b->team, items, bad_chunk, &job);
     *out = 0;
     for (int64_t i = 0; i < items; i++) *out += bad[i];
     return GSA_OK;

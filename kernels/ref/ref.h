@@ -6,7 +6,7 @@
 #ifndef GSA_REF_H
 #define GSA_REF_H
 #include "kernels/backend.h"
-#include "kernels/parallel.h"
+#include "kernels/team.h"
 #include "kernels/ref/memory.h"
 #include <string.h>
 #include <tgmath.h>

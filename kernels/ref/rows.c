@@ -36,7 +36,7 @@ static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, con
     if (status != GSA_OK || cols == 0) return status;
     row_job job = { .y = y, .table = table, .ids = ids, .scale = (real)scale, .accumulate = accumulate, .rows = rows, .cols = cols };
     job.chunk = ref_row_chunk(cols);
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), gather_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), gather_chunk, &job);
     return GSA_OK;
 }
 
@@ -59,7 +59,7 @@ static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, 
     if (status != GSA_OK || dtable == NULL) return status;
     row_job job = { .y = dtable, .table = dy, .ids = ids, .first_id = first_id, .scale = (real)scale, .rows = rows, .cols = cols };
     job.chunk = REF_COLUMNS / 2;
-    gsa_parallel(b->threads, ref_items(cols, job.chunk), scatter_slice, &job);
+    gsa_team_run(b->team, ref_items(cols, job.chunk), scatter_slice, &job);
     return GSA_OK;
 }
 
@@ -79,7 +79,7 @@ static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, c
     const gsa_status status = gsa_ref_shape(b, "select_forward", rows, cols);
     if (status != GSA_OK) return status;
     row_job job = { .y = y, .mask = mask, .table = a, .c = c, .rows = rows, .cols = cols, .chunk = ref_row_chunk(cols) };
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), select_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), select_chunk, &job);
     return GSA_OK;
 }
 
@@ -99,7 +99,7 @@ static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint
     const gsa_status status = gsa_ref_shape(b, "select_backward", rows, cols);
     if (status != GSA_OK) return status;
     row_job job = { .y = da, .dc = dc, .mask = mask, .table = dy, .rows = rows, .cols = cols, .chunk = ref_row_chunk(cols) };
-    gsa_parallel(b->threads, ref_items(rows, job.chunk), select_back_chunk, &job);
+    gsa_team_run(b->team, ref_items(rows, job.chunk), select_back_chunk, &job);
     return GSA_OK;
 }
 

@@ -3,7 +3,7 @@
 #define GSA_REF_WALK_H
 #include "kernels/ref/ref.h"
 
-enum { REF_BLOCK = 32 }; /* edges of a block: their rows of K and V fit the first cache for usual widths */
+enum { REF_BLOCK = 16 }; /* edges of a block: their rows of K and V fit the first cache for usual widths */
 
 typedef struct ref_walk {
     const gsa_run *run, *end;

@@ -21,14 +21,14 @@ typedef struct bytes {
 } bytes;
 typedef struct drawer_node {
     int folder;
-    bytes now, safe;                       /* a file */
+    bytes now, safe; /* a file */
     int64_t read_at;
     entry entries[ENTRIES], kept[ENTRIES]; /* a folder: now, and at its last sync_folder */
     change pending[PENDING];
     int n_pending;
 } drawer_node;
 
-/* ---- folders ------------------------------------------------------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------------------------------------------------- */
 
 static entry *look_up(entry *entries, const char *name)
 {
@@ -123,7 +123,7 @@ static int alive(gsa_drawer *d, int changes)
     return !d->dead;
 }
 
-/* ---- the table: a descriptor is a node's number, one reader a file at a time ----------------------------------------------- */
+/* ---- the table: a descriptor is a node's number, one reader a file at a time --------------------------------------- */
 
 static int drawer_open(void *user, const char *path, int mode)
 {
@@ -299,19 +299,24 @@ void gsa_drawer_close(gsa_drawer *drawer)
     free(drawer->nodes);
 }
 
-/* ---- without power ------------------------------------------------------------------------------------------------------- */
+/* ---- without power ------------------------------------------------------------------------------------------------- */
 
 static void cycle_file(drawer_node *n, gsa_dice *dice)
 {
     const int64_t whole = n->now.count, part = gsa_between(dice, 0, whole);
     switch (gsa_between(dice, 0, 3)) {
-    case 0: copy_bytes(&n->now, &n->safe, n->safe.count); break;
-    case 1: resize(&n->now, part); break;
+    case 0:
+        copy_bytes(&n->now, &n->safe, n->safe.count);
+        break;
+    case 1:
+        resize(&n->now, part);
+        break;
     case 2:
         resize(&n->now, part);
         resize(&n->now, whole); /* zeros */
         break;
-    default: break;
+    default:
+        break;
     }
     copy_bytes(&n->safe, &n->now, n->now.count);
 }

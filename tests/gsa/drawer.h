@@ -9,11 +9,11 @@
 #include "support/compare.h"
 
 typedef struct gsa_drawer {
-    gsa_system table;      /* hand out &drawer.table; memory is malloc's */
+    gsa_system table; /* hand out &drawer.table; memory is malloc's */
     struct drawer_node *nodes;
     int count, room;
-    int64_t changes;       /* operations that change something, since the last power cycle */
-    int64_t power;         /* > 0: as many changes succeed; after them everything fails, as nobody is there any more */
+    int64_t changes; /* operations that change something, since the last power cycle */
+    int64_t power;   /* > 0: as many changes succeed; after them everything fails, as nobody is there any more */
     int dead;
 } gsa_drawer;
 

@@ -6,8 +6,12 @@ gsa_suite(NAME safetensors
 gsa_suite(NAME checkpoint
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
     ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/drawer.h
+  LINK gsa_core
+  CASES saving finding faults killed power_loss)
+gsa_suite(NAME parameters_io
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_parameters_io.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
   LINK gsa_core gsa_test_backend
-  CASES saving finding faults killed power_loss parameters)
+  CASES round_trip another_model faults)
 gsa_suite(NAME vocabulary
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_vocabulary.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
   CASES freezing words files many faults)

@@ -33,7 +33,7 @@ static void put_header(const char *path, const char *header, int64_t length, int
     gsa_put_file(path, file, 8 + length + extra);
 }
 
-/* ---- golden -------------------------------------------------------------------------------------------------------------- */
+/* ---- golden -------------------------------------------------------------------------------------------------------- */
 
 static const float golden_w[6] = { 0, 1, 2, -1, 0.5f, 1e-3f };
 static const int64_t golden_step[1] = { -2 };
@@ -42,11 +42,13 @@ static const gsa_blob golden_blobs[] = {
     { "step", GSA_DTYPE_I64, 0, { 0 }, golden_step },
 };
 static const gsa_note golden_notes[] = { { "model", "star \"1\"\n" } };
-#define GOLDEN_HEADER                                                                                                          \
-    "{\"__metadata__\":{\"model\":\"star \\\"1\\\"\\u000a\"},\"step\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"  \
+#define GOLDEN_HEADER                                                                                                       \
+    "{\"__metadata__\":{\"model\":\"star "                                                                                  \
+    "\\\"1\\\"\\u000a\"},\"step\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"                                 \
     "\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}}    "
-#define GOLDEN_DATA                                                                                                            \
-    "\xfe\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x80\xbf\x00\x00\x00\x3f\x6f\x12" \
+#define GOLDEN_DATA                                                                                                         \
+    "\xfe\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x80\xbf\x00\x00\x00\x3f\x6f"  \
+    "\x12"                                                                                                                  \
     "\x83\x3a"
 
 static void write_golden(const char *path)
@@ -87,7 +89,7 @@ START_TEST(empty_set_is_a_file)
 }
 END_TEST
 
-/* ---- round trip ---------------------------------------------------------------------------------------------------------- */
+/* ---- round trip ---------------------------------------------------------------------------------------------------- */
 
 enum { MOST_BLOBS = 20, MOST_NOTES = 5, MOST_NAME = 40, MOST_DATA = 4096 };
 static const int64_t width_of[] = { 4, 8, 4, 8, 1 };
@@ -103,8 +105,10 @@ typedef struct set {
 /* A number makes it unique; then characters of every length, quotes and controls among them. */
 static void roll_text(gsa_dice *dice, int number, char out[MOST_NAME])
 {
-    static const char *const pieces[] = { "a", "\"", "\\", "/", "\x01", "\n", "\t", "\x7f", "é", "€", "\xf0\x9f\x8c\xb3",
-                                          "\xef\xbf\xbf", ".", " ", "{", "}", ",", ":", "\\u0041", "\x1f" };
+    static const char *const pieces[] = {
+        "a", "\"", "\\", "/", "\x01", "\n", "\t",      "\x7f", "é", "€", "\xf0\x9f\x8c\xb3", "\xef\xbf\xbf",
+        ".", " ",  "{",  "}", ",",    ":",  "\\u0041", "\x1f"
+    };
     int used = snprintf(out, MOST_NAME, "%d", number);
     for (int n = (int)gsa_between(dice, 0, 5); n > 0; n--)
         used += snprintf(out + used, (size_t)(MOST_NAME - used), "%s", pieces[gsa_between(dice, 0, GSA_COUNT(pieces) - 1)]);
@@ -180,9 +184,11 @@ START_TEST(odd_but_valid_headers)
         " ",
         "{ \"a\" : { \"shape\" : [ 1 , 1 ] ,\t\"data_offsets\":\n[ 0 , 4 ] ,\r\n \"dtype\" : \"F32\" } }   \n",
         "{\"\\u0061\":{\"d\\u0074ype\":\"\\u0046\\u00332\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_"
+        "offsets\":[0,2]}}",
         "{\"a\":{\"dtype\":\"I32\",\"shape\":[],\"data_offsets\":[0,4]},\"__metadata__\":{}}",
-        "{\"z\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+        "{\"z\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_"
+        "offsets\":[0,4]},"
         "\"y\":{\"dtype\":\"F64\",\"shape\":[3,0],\"data_offsets\":[4,4]}}",
     };
     gsa_scratch scratch;
@@ -217,14 +223,13 @@ START_TEST(escapes_are_decoded)
     const char *path = gsa_scratch_path(&scratch, "t");
     put_header(path, header, sizeof header - 1, 0);
     ck_assert_msg(gsa_safetensors_read(NULL, path, &file, &error) == GSA_OK, "%s", error.text);
-    ck_assert_str_eq(gsa_safetensors_note(&file, "k"),
-                     "\"\\/\b\f\n\r\tAé€\xf0\x9f\x8c\xb3\xef\xbf\xbf\x01");
+    ck_assert_str_eq(gsa_safetensors_note(&file, "k"), "\"\\/\b\f\n\r\tAé€\xf0\x9f\x8c\xb3\xef\xbf\xbf\x01");
     gsa_safetensors_release(&file);
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- damage -------------------------------------------------------------------------------------------------------------- */
+/* ---- damage -------------------------------------------------------------------------------------------------------- */
 
 static gsa_status read_bytes(const char *path, const char *bytes, int64_t count, gsa_safetensors *file, gsa_error *error)
 {
@@ -325,15 +330,15 @@ START_TEST(random_damage_is_survived)
 }
 END_TEST
 
-/* ---- malformed ----------------------------------------------------------------------------------------------------------- */
+/* ---- malformed ----------------------------------------------------------------------------------------------------- */
 
-#define TENSOR(name, dtype, shape, from, to) \
+#define TENSOR(name, dtype, shape, from, to)                                                                                \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]}"
-#define GOOD TENSOR("a", "F32", "[1]", "0", "4")
-#define SHAPED(shape) "{" TENSOR("a", "F32", shape, "0", "4") "}"
+#define GOOD             TENSOR("a", "F32", "[1]", "0", "4")
+#define SHAPED(shape)    "{" TENSOR("a", "F32", shape, "0", "4") "}"
 #define PLACED(from, to) "{" TENSOR("a", "F32", "[1]", from, to) "}"
-#define NAMED(name) "{\"" name "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
-#define NOTED(notes) "{\"__metadata__\":" notes "," GOOD "}"
+#define NAMED(name)      "{\"" name "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
+#define NOTED(notes)     "{\"__metadata__\":" notes "," GOOD "}"
 
 typedef struct malformed {
     const char *header;
@@ -443,6 +448,7 @@ static const malformed headers[] = {
     { NAMED("\\ud83c\\n"),                                          4, "a string holds a lone surrogate, \\ud83c" },
     { NAMED("\\ud83c\\u0041"),                                      4, "a string holds a lone surrogate, \\ud83c" },
     { NAMED("\\ud83c\\ud83c"),                                      4, "a string holds a lone surrogate, \\ud83c" },
+    { NAMED("\\ud83c\\ue000"),                                      4, "a string holds a lone surrogate, \\ud83c" },
     { NAMED("\\udf33"),                                             4, "a string holds a lone surrogate, \\udf33" },
     { NAMED("\\udf33\\ud83c"),                                      4, "a string holds a lone surrogate, \\udf33" },
     { NAMED("a\nb"),                                                4, "a string holds the control character 0x0a" },
@@ -548,7 +554,7 @@ START_TEST(long_names_do_not_hide_the_reason)
 }
 END_TEST
 
-/* ---- refused by the writer ----------------------------------------------------------------------------------------------- */
+/* ---- refused by the writer ----------------------------------------------------------------------------------------- */
 
 START_TEST(writer_refuses)
 {
@@ -569,10 +575,20 @@ START_TEST(writer_refuses)
         { { { "a", 0, 5, { 1, 1, 1, 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has 5 dims, not 0 to 4" },
         { { { "a", 0, -1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has -1 dims" },
         { { { "a", 0, 1, { -1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_LIMIT, "the shape of 'a' is negative or too large" },
-        { { { "a", 0, 2, { INT64_MAX, 2 }, x } }, 1, { { 0 } }, 0, GSA_ERR_LIMIT, "the shape of 'a' is negative or too large" },
+        { { { "a", 0, 2, { INT64_MAX, 2 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_LIMIT,
+          "the shape of 'a' is negative or too large" },
         { { { "a", 4, 1, { INT64_MAX }, x }, { "b", 4, 1, { 1 }, x } }, 2, { { 0 } }, 0, GSA_ERR_LIMIT, "the shape of 'b'" },
         { { { "a", 0, 1, { 1 }, NULL } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has no data" },
-        { { { "a", 0, 1, { 1 }, x }, { "a", 0, 1, { 1 }, x } }, 2, { { 0 } }, 0, GSA_ERR_ARGUMENT, "the name 'a' stands twice" },
+        { { { "a", 0, 1, { 1 }, x }, { "a", 0, 1, { 1 }, x } },
+          2,
+          { { 0 } },
+          0,
+          GSA_ERR_ARGUMENT,
+          "the name 'a' stands twice" },
         { { { 0 } }, 0, { { "k", "v" }, { "k", "w" } }, 2, GSA_ERR_ARGUMENT, "the name 'k' stands twice" },
         { { { 0 } }, 0, { { "k", NULL } }, 1, GSA_ERR_ARGUMENT, "a note's value to be written is NULL" },
         { { { 0 } }, 0, { { "k", "\x80" } }, 1, GSA_ERR_ARGUMENT, "a note's value" },
@@ -598,14 +614,18 @@ START_TEST(count_of_a_blob)
         gsa_blob blob;
         int64_t count;
     } rows[] = {
-        { { "", 0, 0, { 0 }, NULL }, 1 },         { { "", 0, 1, { 7 }, NULL }, 7 },   { { "", 0, 4, { 2, 3, 4, 5 }, NULL }, 120 },
-        { { "", 0, 3, { 2, 0, 4 }, NULL }, 0 },   { { "", 0, 1, { -1 }, NULL }, -1 }, { { "", 0, 2, { INT64_MAX, 2 }, NULL }, -1 },
+        { { "", 0, 0, { 0 }, NULL }, 1 },
+        { { "", 0, 1, { 7 }, NULL }, 7 },
+        { { "", 0, 4, { 2, 3, 4, 5 }, NULL }, 120 },
+        { { "", 0, 3, { 2, 0, 4 }, NULL }, 0 },
+        { { "", 0, 1, { -1 }, NULL }, -1 },
+        { { "", 0, 2, { INT64_MAX, 2 }, NULL }, -1 },
     };
     for (int i = 0; i < GSA_COUNT(rows); i++) ck_assert_int_eq(gsa_blob_count(&rows[i].blob), rows[i].count);
 }
 END_TEST
 
-/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------------------------------- */
 
 static gsa_status try_reading(gsa_faults *faults, void *path)
 {
@@ -643,6 +663,33 @@ START_TEST(every_fault_is_reported)
 }
 END_TEST
 
+/* Where the size is not known beforehand (a pipe), the end tells. */
+START_TEST(size_is_not_known)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    static const char *const says[] = { "is cut short: 3 of the 4 bytes of its data are there", NULL,
+                                        "has trailing bytes after the 4 of its data" };
+    gsa_scratch scratch;
+    gsa_faults faults;
+    gsa_faults_start(&faults);
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t");
+    for (int i = 0; i < 3; i++) {
+        gsa_error error = { 0 };
+        gsa_safetensors file;
+        put_header(path, header, sizeof header - 1, 3 + i);
+        gsa_faults_rewind(&faults);
+        faults.fail[GSA_OP_KIND] = 1;
+        const gsa_status status = gsa_safetensors_read(&faults.table, path, &file, &error);
+        ck_assert_int_eq(status, says[i] ? GSA_ERR_FORMAT : GSA_OK);
+        if (says[i]) ck_assert_msg(strstr(error.text, says[i]) != NULL, "%s", error.text);
+        else gsa_safetensors_release(&file);
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    }
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 START_TEST(no_file_and_no_regular_file)
 {
     gsa_scratch scratch;
@@ -669,9 +716,10 @@ int main(int argc, char **argv)
     static const gsa_test bad[] = { GSA_LOOP(malformed_header_is_named, GSA_COUNT(headers)),
                                     GSA_TEST(malformed_length_is_named), GSA_TEST(long_names_do_not_hide_the_reason) };
     static const gsa_test refused[] = { GSA_TEST(writer_refuses), GSA_TEST(count_of_a_blob) };
-    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported), GSA_TEST(no_file_and_no_regular_file) };
-    static const gsa_case cases[] = { GSA_CASE("golden", golden, 30), GSA_CASE("round_trip", trips, 60),
-                                      GSA_CASE("damage", damage, 60), GSA_CASE("malformed", bad, 30),
+    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported), GSA_TEST(size_is_not_known),
+                                       GSA_TEST(no_file_and_no_regular_file) };
+    static const gsa_case cases[] = { GSA_CASE("golden", golden, 30),   GSA_CASE("round_trip", trips, 60),
+                                      GSA_CASE("damage", damage, 60),   GSA_CASE("malformed", bad, 30),
                                       GSA_CASE("refused", refused, 30), GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("safetensors", cases, GSA_COUNT(cases), argc, argv);
 }

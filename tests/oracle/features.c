@@ -66,7 +66,8 @@ static int has_shared_rows(const oracle_pattern *pattern, const oracle_phase *x,
 {
     (void)value;
     for (int q = 0; q < pattern->phases; q++)
-        if (&pattern->phase[q] != x && pattern->phase[q].when == x->when && (pattern->phase[q].destinations & x->destinations) &&
+        if (&pattern->phase[q] != x && pattern->phase[q].when == x->when &&
+            (pattern->phase[q].destinations & x->destinations) &&
             oracle_group(pattern, q) == oracle_group(pattern, (int)(x - pattern->phase)))
             return 1;
     return 0;
@@ -102,13 +103,18 @@ static int reads_normed(const oracle_pattern *pattern, const oracle_phase *x, in
 static void count_phases(const oracle_model *model, oracle_features *f)
 {
     static const char *const aggregates[] = { "attend", "sum", "mean", "none" };
-    static const char *const updates[] = { "post sublayer", "post ffn", "post relu_norm", "post norm", "post linear", "post assign", "", "",
-                                           "pre sublayer",  "pre ffn",  "pre relu_norm",  "pre norm",  "pre linear",  "pre assign" };
+    static const char *const updates[] = {
+        "post sublayer", "post ffn", "post relu_norm", "post norm", "post linear", "post assign", "", "",
+        "pre sublayer",  "pre ffn",  "pre relu_norm",  "pre norm",  "pre linear",  "pre assign"
+    };
     static const char *const empties[] = { "empty default", "empty update", "empty keep" };
-    static const char *const uses[] = { "label names", "label vectors", "label bias", "", "", "", "", "",
-                                        "label names per head", "label vectors per head", "label bias per head" };
+    static const char *const uses[] = {
+        "label names",          "label vectors",          "label bias",         "", "", "", "", "",
+        "label names per head", "label vectors per head", "label bias per head"
+    };
     static const char *const per_head[] = { "attend per head", "sum per head", "mean per head" };
-    static const char *const normed[] = { "attend reads normed and raw", "sum reads normed and raw", "mean reads normed and raw" };
+    static const char *const normed[] = { "attend reads normed and raw", "sum reads normed and raw",
+                                          "mean reads normed and raw" };
     for (int i = 0; i < 4; i++) mark(f, aggregates[i], any_phase(model, has_aggregate, i));
     for (int i = 0; i < 14; i++)
         if (updates[i][0]) mark(f, updates[i], any_phase(model, has_update, i));
@@ -132,8 +138,10 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
 {
     const oracle_stack *stack = &model->stack[s];
     const gsa_settings *x = &stack->settings;
+    /* clang-format off */
     enum { SEGMENTS, PLUS, PLUS3, TWICE, SHARE, TAP, TAP_EARLY, PRE, HEAD_DIM, FFN, SEQUENCE, SUMMARY, LEARNED, FULL, BIAS_Q, BIAS_V, BIAS_O,
            DROP_A, DROP_H, DROP_F, SKIPPED, SKIPPED_ONCE, HEADLESS, START, ACTIVATION = START + 6 };
+    /* clang-format on */
     seen[SEGMENTS] |= stack->segments > 1;
     for (int g = 0; g < stack->segments; g++) {
         const oracle_segment *segment = &stack->segment[g];
@@ -146,7 +154,8 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
     seen[SEQUENCE] |= stack->read_sequence, seen[SUMMARY] |= stack->read_summary, seen[FULL] |= x->scale;
     for (int bit = 0; bit < 3; bit++) seen[BIAS_Q + bit] |= x->bias >> bit & 1;
     seen[DROP_A] |= x->dropout_attention > 0, seen[DROP_H] |= x->dropout_hidden > 0, seen[DROP_F] |= x->dropout_ffn > 0;
-    for (int k = 0; k < stack->kinds; k++) seen[START + stack->kind[k].start] = 1, seen[LEARNED] |= stack->kind[k].learned > 0;
+    for (int k = 0; k < stack->kinds; k++)
+        seen[START + stack->kind[k].start] = 1, seen[LEARNED] |= stack->kind[k].learned > 0;
     seen[ACTIVATION + x->activation] = 1;
     oracle_program *program = malloc(sizeof *program);
     if (!program) abort();
@@ -161,12 +170,14 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
 
 static void count_stacks(const oracle_model *model, oracle_features *f)
 {
+    /* clang-format off */
     static const char *const names[] = {
         "two segments", "a+b", "a+b+c", "a+a", "share", "tap", "tap of an early layer", "pre-norm", "head_dim free", "ffn by default",
         "sequence read", "summary read", "learned rows", "scale full", "bias q", "bias v", "bias o",
         "dropout attention", "dropout hidden", "dropout ffn", "skipped phase", "skipped once-phase", "once-group without its first",
         "start input", "start copy", "start mean_input", "start zero", "start by_phase", "start memory",
         "relu", "leaky relu", "gelu", "tanh", "sigmoid" };
+    /* clang-format on */
     int seen[64] = { 0 };
     for (int s = 0; s < model->stacks; s++) count_stack(model, s, seen);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) mark(f, names[i], seen[i]);
@@ -175,8 +186,10 @@ static void count_stacks(const oracle_model *model, oracle_features *f)
 }
 
 /* ---- graphs */
+/* clang-format off */
 enum { G_LENGTH0, G_NO_NODES, G_EMPTY_ROW, G_DUPLICATE, G_STEP, G_BACKWARDS, G_LABEL_STEP, G_COUNT0, G_MEAN, G_MAX, G_NODE, G_NO_NODE,
        G_NODE_TOKEN, G_NODE_OTHER, G_LATE_NODES, G_ONE_EXAMPLE, G_FOUR_EXAMPLES, G_GROUPS, G_ALL };
+/* clang-format on */
 
 static void count_row(const oracle_graph *graph, int phase, int kind, int64_t row, int seen[G_ALL])
 {
@@ -184,7 +197,8 @@ static void count_row(const oracle_graph *graph, int phase, int kind, int64_t ro
     const int n = oracle_row(graph, phase, kind, row, edge, 256);
     seen[G_EMPTY_ROW] |= n == 0;
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < i; j++) seen[G_DUPLICATE] |= edge[i].from_kind == edge[j].from_kind && edge[i].from == edge[j].from;
+        for (int j = 0; j < i; j++)
+            seen[G_DUPLICATE] |= edge[i].from_kind == edge[j].from_kind && edge[i].from == edge[j].from;
 }
 
 static void count_events(const oracle_graph *graph, int seen[G_ALL])
@@ -210,7 +224,8 @@ static void count_graph(const oracle_model *model, const oracle_pattern *pattern
     for (int p = 0; p < pattern->phases; p++)
         for (int k = 0; k < pattern->kinds; k++)
             for (int row = 0; row < graph.nodes[k] && (pattern->phase[p].destinations >> k & 1); row++)
-                if (pattern->phase[p].aggregate != GSA_NONE && !pattern->phase[p].per_head) count_row(&graph, p, k, row, seen);
+                if (pattern->phase[p].aggregate != GSA_NONE && !pattern->phase[p].per_head)
+                    count_row(&graph, p, k, row, seen);
     for (int i = 0; i < pattern->pools; i++) {
         seen[G_MEAN + pattern->pool[i].pool] = 1;
         if (pattern->pool[i].pool != GSA_SUMMARY_NODE) continue;
@@ -222,10 +237,12 @@ static void count_graph(const oracle_model *model, const oracle_pattern *pattern
 
 static void count_graphs(const oracle_model *model, oracle_features *f)
 {
+    /* clang-format off */
     static const char *const names[G_ALL] = {
         "example of length 0", "kind without nodes", "empty row", "duplicate edge", "run with a step", "run backwards", "run with a label step",
         "run of nothing", "pool mean", "pool max", "pool summary node", "no summary node", "summary node is a token", "summary node is another",
         "nodes while emitting", "one example", "four examples", "groups" };
+    /* clang-format on */
     int seen[G_ALL] = { 0 };
     for (int s = 0; s < model->stacks; s++) {
         seen[G_GROUPS] |= model->stack[s].grouped;

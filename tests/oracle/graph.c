@@ -47,8 +47,8 @@ typedef struct work {
     int heads;
     gsa_dice dice;
     oracle_graph graph;
-    int there[ORACLE_KINDS];      /* nodes that exist already */
-    double empty[ORACLE_PHASES];  /* share of rows without edges */
+    int there[ORACLE_KINDS];     /* nodes that exist already */
+    double empty[ORACLE_PHASES]; /* share of rows without edges */
 } work;
 
 static void add_nodes(work *w, int kind, int count)
@@ -135,7 +135,8 @@ static void name_summary(work *w, int length)
     if (!n || (!must && gsa_unit(&w->dice) < 0.5)) return;
     w->graph.summary_kind = kinds[gsa_between(&w->dice, 0, n - 1)];
     w->graph.summary_index = (int)gsa_between(&w->dice, 0, w->graph.nodes[w->graph.summary_kind] - 1);
-    record(&w->graph, (oracle_event){ .what = ORACLE_NAME_SUMMARY, .kind = w->graph.summary_kind, .count = w->graph.summary_index });
+    record(&w->graph,
+           (oracle_event){ .what = ORACLE_NAME_SUMMARY, .kind = w->graph.summary_kind, .count = w->graph.summary_index });
 }
 
 /* Some nodes, some edges, the other nodes, edges into those (and a few more into the first): nodes may come while emitting. */
@@ -170,9 +171,11 @@ int oracle_row(const oracle_graph *graph, int phase, int to_kind, int64_t to, or
     int n = 0;
     for (int i = 0; i < graph->events; i++) {
         const oracle_run *run = &graph->event[i].run;
-        if (graph->event[i].what != ORACLE_ADD_RUN || run->phase != phase || run->to_kind != to_kind || run->to != to) continue;
+        if (graph->event[i].what != ORACLE_ADD_RUN || run->phase != phase || run->to_kind != to_kind || run->to != to)
+            continue;
         for (int j = 0; j < run->count; j++, n++)
-            if (n < room) edge[n] = (oracle_edge){ run->from_kind, run->label + j * run->label_step, run->from + j * run->step };
+            if (n < room)
+                edge[n] = (oracle_edge){ run->from_kind, run->label + j * run->label_step, run->from + j * run->step };
     }
     return n;
 }

@@ -33,7 +33,8 @@ static gsa_status make_stack(oracle_harness *h, int s)
     gsa_stack_spec spec = { 0 };
     gsa_status status = gsa_spec_parse(NULL, stack->spec, &spec, &h->error);
     if (status == GSA_OK)
-        status = gsa_stack_create(NULL, h->registry, &spec, &stack->settings, &options, h->parameters, &h->stack[s], &h->error);
+        status =
+            gsa_stack_create(NULL, h->registry, &spec, &stack->settings, &options, h->parameters, &h->stack[s], &h->error);
     gsa_spec_release(&spec);
     if (status == GSA_OK) status = gsa_stack_batch_create(h->stack[s], &h->batch[s], &h->error);
     return status;
@@ -46,8 +47,8 @@ static gsa_status make_input(oracle_harness *h, int s)
     for (int e = 0; e < h->model->examples; e++) tokens += h->model->stack[s].length[e];
     if (!tokens) return GSA_OK;
     snprintf(name, sizeof name, "%s.input", h->model->stack[s].name);
-    return gsa_parameters_add(h->parameters, name, tokens, h->model->stack[s].settings.hidden, GSA_INIT_ZERO, 0, 0, &h->input[s],
-                              &h->error);
+    return gsa_parameters_add(h->parameters, name, tokens, h->model->stack[s].settings.hidden, GSA_INIT_ZERO, 0, 0,
+                              &h->input[s], &h->error);
 }
 
 /* Reordered rows of an input: example order[i] of the model, wherever it stands in the batch. */

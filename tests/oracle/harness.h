@@ -6,8 +6,8 @@
 
 typedef struct oracle_harness {
     const oracle_model *model;
-    gsa_error error;              /* of the first failure */
-    gsa_backend *backend;         /* the caller's */
+    gsa_error error;      /* of the first failure */
+    gsa_backend *backend; /* the caller's */
     gsa_registry *registry;
     gsa_parameters *parameters;
     gsa_cache *cache;
@@ -15,7 +15,7 @@ typedef struct oracle_harness {
     gsa_stack *stack[ORACLE_STACKS];
     gsa_stack_batch *batch[ORACLE_STACKS];
     gsa_parameter *input[ORACLE_STACKS]; /* NULL where the batch has no tokens */
-    int order[ORACLE_EXAMPLES];   /* the batch's example i is the model's example order[i] */
+    int order[ORACLE_EXAMPLES];          /* the batch's example i is the model's example order[i] */
 } oracle_harness;
 
 /* Makes stacks and parameters, the latter filled with values that depend on the model's seed and their names, and the batch in

@@ -42,7 +42,8 @@ oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *l
         oracle_matrix *m = &r->bank->matrix[i];
         if (strcmp(m->name, name) != 0) continue;
         if (m->rows != rows || m->cols != cols) {
-            snprintf(r->result->error, ORACLE_SENTENCE, "%s is [%d, %d], the law says [%d, %d]", name, m->rows, m->cols, rows, cols);
+            snprintf(r->result->error, ORACLE_SENTENCE, "%s is [%d, %d], the law says [%d, %d]", name, m->rows, m->cols,
+                     rows, cols);
             return NULL;
         }
         if (m->first < 0) m->first = r->t.count;
@@ -105,7 +106,8 @@ static void start_kind(oracle_machine *r, int k, int reached)
     const oracle_kind *kind = &r->stack->kind[k];
     char path[ORACLE_PATH];
     snprintf(path, sizeof path, "%s.%s", r->stack->name, kind->name);
-    const oracle_matrix *rows = kind->learned ? oracle_weights(r, path, "rows.weight", kind->learned, r->hidden, reached) : NULL;
+    const oracle_matrix *rows =
+        kind->learned ? oracle_weights(r, path, "rows.weight", kind->learned, r->hidden, reached) : NULL;
     r->now[k] = oracle_new_plane(r, r->first[k][r->model->examples]);
     if (r->result->error[0]) return;
     for (int e = 0; e < r->model->examples; e++)
@@ -154,7 +156,8 @@ static oracle_plane summarise(oracle_machine *r, const oracle_pattern *pattern)
                     if (kind < 0) continue;
                 }
                 const scalar *x = state[kind].at + (r->first[pattern->kind[kind]][e] + from) * r->hidden + c;
-                sum = scalar_add(&r->t, sum, scalar_scale(&r->t, pool(r, pattern->pool[i].pool, x, rows), pattern->pool[i].weight));
+                sum = scalar_add(&r->t, sum,
+                                 scalar_scale(&r->t, pool(r, pattern->pool[i].pool, x, rows), pattern->pool[i].weight));
             }
             out.at[e * r->hidden + c] = sum;
         }
@@ -193,7 +196,8 @@ static void add_loss(oracle_machine *r, oracle_plane x)
 }
 
 /* ---- stacks */
-static void run_program(oracle_machine *r, const oracle_program *program, const oracle_pattern *reader, oracle_plane taps[ORACLE_TAPS])
+static void run_program(oracle_machine *r, const oracle_program *program, const oracle_pattern *reader,
+                        oracle_plane taps[ORACLE_TAPS])
 {
     int segment = -1, taken = 0;
     for (int i = 0; i < program->items && !r->result->error[0]; i++) {

@@ -9,10 +9,10 @@ enum { ORACLE_PATH = 96, ORACLE_TAPS = 4, ORACLE_SENTENCE = 256 };
 typedef struct oracle_matrix { /* a parameter, or the input rows of a stack ("encoder.input") */
     char name[ORACLE_PATH];
     int rows, cols;
-    double *value, *grad;      /* rows x cols; grad is filled */
-    int used;                  /* the law knows a parameter of this name and shape */
-    int reached;               /* a readout depends on it */
-    scalar first;              /* its leaves; < 0: none yet */
+    double *value, *grad; /* rows x cols; grad is filled */
+    int used;             /* the law knows a parameter of this name and shape */
+    int reached;          /* a readout depends on it */
+    scalar first;         /* its leaves; < 0: none yet */
 } oracle_matrix;
 typedef struct oracle_bank {
     int count, room;

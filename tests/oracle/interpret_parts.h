@@ -17,14 +17,14 @@ typedef struct oracle_machine {
     scalar_tape t;
     int hidden, readouts;
     scalar loss;
-    uint32_t first_site;        /* of the current stack */
-    scalar **plane;             /* all planes, to free them */
+    uint32_t first_site; /* of the current stack */
+    scalar **plane;      /* all planes, to free them */
     int planes, plane_room;
     /* of the current stack */
     int s;
     const oracle_stack *stack;
     const oracle_matrix *input;
-    oracle_plane memory;        /* the sequence of the stack before */
+    oracle_plane memory; /* the sequence of the stack before */
     oracle_graph graph[ORACLE_PATTERNS][ORACLE_EXAMPLES];
     int nodes[ORACLE_KINDS][ORACLE_EXAMPLES], first[ORACLE_KINDS][ORACLE_EXAMPLES + 1]; /* rows of a kind, by example */
     oracle_plane now[ORACLE_KINDS];                  /* current states of the stack's kinds */

@@ -48,7 +48,9 @@ static void invent_kinds(gsa_dice *dice, oracle_stack *stack, int reads_memory)
     for (int k = 0; k < stack->kinds; k++) {
         oracle_kind *kind = &stack->kind[k];
         snprintf(kind->name, sizeof kind->name, "%s", names[k]);
-        kind->start = k == 0 ? GSA_INPUT : k == 1 && reads_memory ? GSA_MEMORY : roll(dice, GSA_INPUT, GSA_BY_PHASE + reads_memory);
+        kind->start = k == 0                   ? GSA_INPUT
+                      : k == 1 && reads_memory ? GSA_MEMORY
+                                               : roll(dice, GSA_INPUT, GSA_BY_PHASE + reads_memory);
         if (stack->late && k > 1 && chance(dice, 0.7)) kind->start = GSA_BY_PHASE;
         if (kind->start == GSA_COPY || kind->start == GSA_MEMORY || !chance(dice, 0.4)) continue;
         kind->learned = (kind->start == GSA_INPUT ? ORACLE_LENGTH : 4) + roll(dice, 0, 1);
@@ -59,8 +61,8 @@ static void invent_kinds(gsa_dice *dice, oracle_stack *stack, int reads_memory)
 int oracle_group(const oracle_pattern *pattern, int p)
 {
     const int when = pattern->phase[p].when;
-    while (pattern->phase[p].together)
-        do p--;
+    while (pattern->phase[p].together) do
+            p--;
         while (pattern->phase[p].when != when);
     return p;
 }
@@ -253,7 +255,10 @@ static void write_spec(gsa_dice *dice, oracle_model *model, int s)
         const oracle_segment *segment = &stack->segment[g];
         const int sharing = segment->share ? roll(dice, 0, segment->parts - 1) : -1;
         for (int i = 0; i < segment->parts; i++)
-            n += (size_t)snprintf(stack->spec + n, sizeof stack->spec - n, "%s%s%s", i ? "+" : g ? "," : "",
+            n += (size_t)snprintf(stack->spec + n, sizeof stack->spec - n, "%s%s%s",
+                                  i   ? "+"
+                                  : g ? ","
+                                      : "",
                                   model->pattern[segment->part[i]].id, i == sharing ? ":share=1" : "");
         if (segment->layers > 1 || chance(dice, 0.5))
             n += (size_t)snprintf(stack->spec + n, sizeof stack->spec - n, "*%d", segment->layers);
@@ -316,8 +321,8 @@ static void print_pattern(const oracle_pattern *pattern)
         const oracle_phase *x = &pattern->phase[p];
         fprintf(stderr, "    %s: %s%s%s/%s, empty %s, sources %#x -> %#x, labels %d as %s%s%s%s\n", x->name,
                 x->when ? "once " : "", x->together ? "together " : "", aggregates[x->aggregate], updates[x->update],
-                empties[x->empty], x->sources, x->destinations, x->labels, uses[x->label_use], x->per_head ? ", per head" : "",
-                x->weights[0] ? ", weights " : "", x->weights);
+                empties[x->empty], x->sources, x->destinations, x->labels, uses[x->label_use],
+                x->per_head ? ", per head" : "", x->weights[0] ? ", weights " : "", x->weights);
     }
 }
 
@@ -326,10 +331,11 @@ static void print_stack(const oracle_model *model, int s)
     static const char *const starts[] = { "input", "copy", "mean_input", "zero", "by_phase", "memory" };
     const oracle_stack *stack = &model->stack[s];
     const gsa_settings *x = &stack->settings;
-    fprintf(stderr, " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, scale %d, eps %g, "
-                    "dropout %.3f %.3f %.3f\n",
-            stack->name, stack->spec, x->hidden, x->heads, x->head_dim, x->ffn, x->activation, x->norm ? "pre" : "post", x->bias,
-            x->scale, x->norm_eps, x->dropout_attention, x->dropout_hidden, x->dropout_ffn);
+    fprintf(stderr,
+            " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, scale %d, eps %g, "
+            "dropout %.3f %.3f %.3f\n",
+            stack->name, stack->spec, x->hidden, x->heads, x->head_dim, x->ffn, x->activation, x->norm ? "pre" : "post",
+            x->bias, x->scale, x->norm_eps, x->dropout_attention, x->dropout_hidden, x->dropout_ffn);
     fprintf(stderr, "  kinds:");
     for (int k = 0; k < stack->kinds; k++)
         fprintf(stderr, " %s=%s+%d", stack->kind[k].name, starts[stack->kind[k].start], stack->kind[k].learned);

@@ -41,7 +41,7 @@ typedef struct oracle_pattern {
     int kinds, kind[ORACLE_KINDS]; /* kind of the stack that the pattern's kind k is */
     int phases;
     oracle_phase phase[ORACLE_PHASES];
-    int sequence;                /* kind of the pattern */
+    int sequence; /* kind of the pattern */
     int pools;
     struct {
         int kind, pool;
@@ -59,7 +59,7 @@ typedef struct oracle_stack {
     gsa_settings settings;
     int kinds;
     oracle_kind kind[ORACLE_KINDS];
-    int late;     /* two segments with many kinds that start by phase: some new in the second */
+    int late; /* two segments with many kinds that start by phase: some new in the second */
     int segments;
     oracle_segment segment[ORACLE_SEGMENTS];
     int read_sequence, read_summary;
@@ -99,11 +99,11 @@ typedef struct oracle_edge {
 } oracle_edge;
 typedef struct oracle_event { /* what emit calls, in order */
     enum { ORACLE_ADD_NODES, ORACLE_ADD_RUN, ORACLE_NAME_SUMMARY } what;
-    int kind, count;  /* nodes; summary: kind and index */
+    int kind, count; /* nodes; summary: kind and index */
     oracle_run run;
 } oracle_event;
-typedef struct oracle_graph { /* of one example */
-    int nodes[ORACLE_KINDS];  /* by kind of the pattern */
+typedef struct oracle_graph {        /* of one example */
+    int nodes[ORACLE_KINDS];         /* by kind of the pattern */
     int summary_kind, summary_index; /* kind < 0: none named */
     int events, room;
     oracle_event *event;

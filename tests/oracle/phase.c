@@ -15,11 +15,12 @@ typedef struct phase_run {
     const oracle_pattern *pattern;
     const gsa_settings *settings;
     int heads, head_dim, columns; /* columns of A */
-    const oracle_matrix *q, *k, *v, *o, *q_bias, *v_bias, *o_bias, *up, *up_bias, *down, *down_bias, *gain, *bias, *vectors, *label_bias;
+    const oracle_matrix *q, *k, *v, *o, *q_bias, *v_bias, *o_bias, *up, *up_bias, *down, *down_bias, *gain, *bias, *vectors,
+        *label_bias;
     oracle_plane old[ORACLE_KINDS], seen[ORACLE_KINDS]; /* by kind of the pattern; seen: normed where the law says so */
     scalar *key[ORACLE_KINDS], *value[ORACLE_KINDS];    /* projected source rows [rows, heads x head_dim] */
     oracle_mask edge_mask, hidden_mask, ffn_mask;
-    int e;                       /* the example */
+    int e; /* the example */
 } phase_run;
 
 static void linear(oracle_machine *r, scalar *y, const scalar *x, const oracle_matrix *w, const oracle_matrix *bias)
@@ -52,11 +53,16 @@ static scalar activate(scalar_tape *t, int activation, scalar x)
 {
     enum { RELU, LEAKY, GELU, TANH };
     switch (activation) {
-    case RELU: return scalar_leaky(t, x, 0);
-    case LEAKY: return scalar_leaky(t, x, 0.01);
-    case GELU: return scalar_scale(t, scalar_mul(t, x, scalar_shift(t, scalar_erf(t, scalar_scale(t, x, sqrt(0.5))), 1)), 0.5);
-    case TANH: return scalar_tanh(t, x);
-    default: return scalar_div(t, scalar_leaf(t, 1), scalar_shift(t, scalar_exp(t, scalar_scale(t, x, -1)), 1));
+    case RELU:
+        return scalar_leaky(t, x, 0);
+    case LEAKY:
+        return scalar_leaky(t, x, 0.01);
+    case GELU:
+        return scalar_scale(t, scalar_mul(t, x, scalar_shift(t, scalar_erf(t, scalar_scale(t, x, sqrt(0.5))), 1)), 0.5);
+    case TANH:
+        return scalar_tanh(t, x);
+    default:
+        return scalar_div(t, scalar_leaf(t, 1), scalar_shift(t, scalar_exp(t, scalar_scale(t, x, -1)), 1));
     }
 }
 
@@ -66,11 +72,13 @@ static void find_weights(phase_run *f)
     const char *path = f->item->name;
     oracle_machine *r = f->r;
     const oracle_phase *x = f->phase;
-    const int hidden = r->hidden, plane = f->heads * f->head_dim, labels = x->labels ? x->labels : 1, bias = f->settings->bias;
+    const int hidden = r->hidden, plane = f->heads * f->head_dim, labels = x->labels ? x->labels : 1,
+              bias = f->settings->bias;
     const int ffn = f->settings->ffn ? f->settings->ffn : 4 * hidden, reached = !f->item->skipped;
 #define FIND(leaf, rows, cols) oracle_weights(r, path, leaf, rows, cols, reached)
     if (x->aggregate == GSA_ATTEND) {
-        f->q = FIND("q.weight", plane, hidden), f->k = FIND("k.weight", plane, hidden), f->v = FIND("v.weight", plane, hidden);
+        f->q = FIND("q.weight", plane, hidden), f->k = FIND("k.weight", plane, hidden),
+        f->v = FIND("v.weight", plane, hidden);
         if (bias & GSA_BIAS_Q) f->q_bias = FIND("q.bias", 1, plane);
         if (bias & GSA_BIAS_V) f->v_bias = FIND("v.bias", 1, plane);
         if (x->label_use == GSA_KEY_VECTORS) f->vectors = FIND("labels.vectors", labels, f->head_dim);
@@ -92,7 +100,8 @@ static void find_weights(phase_run *f)
 static void read_states(phase_run *f)
 {
     oracle_machine *r = f->r;
-    const int norm_first = f->settings->norm == GSA_NORM_PRE && (f->phase->update == GSA_SUBLAYER || f->phase->update == GSA_FFN);
+    const int norm_first =
+        f->settings->norm == GSA_NORM_PRE && (f->phase->update == GSA_SUBLAYER || f->phase->update == GSA_FFN);
     for (int k = 0; k < f->pattern->kinds; k++) {
         f->seen[k] = f->old[k] = r->opened[f->item->part][f->pattern->kind[k]];
         if (!norm_first || !(f->phase->destinations >> k & 1)) continue;
@@ -167,7 +176,8 @@ static void add_up(phase_run *f, scalar *out, const oracle_edge *edge, int edges
         out[c] = scalar_leaf(t, 0);
         for (int j = 0; j < edges; j++) {
             const int kind = edge[j].from_kind;
-            const scalar *x = f->seen[kind].at + f->r->first[f->pattern->kind[kind]][f->e] * f->r->hidden + edge[j].from * width;
+            const scalar *x =
+                f->seen[kind].at + f->r->first[f->pattern->kind[kind]][f->e] * f->r->hidden + edge[j].from * width;
             out[c] = scalar_add(t, out[c], x[c]);
         }
         if (f->phase->aggregate == GSA_MEAN && edges) out[c] = scalar_scale(t, out[c], 1.0 / edges);
@@ -190,8 +200,7 @@ static int aggregate(phase_run *f, scalar *a, const scalar *y, int kind, int nod
         if (f->phase->aggregate != GSA_ATTEND) add_up(f, a + cell * width, edge, edges, width);
         else if (f->phase->per_head) attend(f, a + cell * width, q + cell * width, edge, edges, row, 0);
         else
-            for (int h = 0; h < f->heads; h++)
-                attend(f, a + h * f->head_dim, q + h * f->head_dim, edge, edges, row, h);
+            for (int h = 0; h < f->heads; h++) attend(f, a + h * f->head_dim, q + h * f->head_dim, edge, edges, row, h);
     }
     return total;
 }

@@ -66,12 +66,22 @@ static const char *const numbers[ORACLE_PATTERNS] = { "0", "1", "2", "3", "4", "
 void oracle_plug(oracle_model *model)
 {
     for (int p = 0; p < model->patterns; p++) {
-        model->param[p] = (gsa_param){ .name = "number", .type = GSA_INT, .low = 0, .high = ORACLE_PATTERNS - 1,
-                                       .fallback = numbers[p], .doc = "Which pattern of the model." };
-        model->topology[p] = (gsa_topology){ .abi = GSA_ABI, .struct_size = sizeof(gsa_topology),
-                                             .param_stride = sizeof(gsa_param), .n_params = 1,
-                                             .id = model->pattern[p].id, .summary = "A random pattern.",
-                                             .reference = "none", .params = &model->param[p], .create = plug_create,
-                                             .describe = plug_describe, .emit = plug_emit };
+        model->param[p] = (gsa_param){ .name = "number",
+                                       .type = GSA_INT,
+                                       .low = 0,
+                                       .high = ORACLE_PATTERNS - 1,
+                                       .fallback = numbers[p],
+                                       .doc = "Which pattern of the model." };
+        model->topology[p] = (gsa_topology){ .abi = GSA_ABI,
+                                             .struct_size = sizeof(gsa_topology),
+                                             .param_stride = sizeof(gsa_param),
+                                             .n_params = 1,
+                                             .id = model->pattern[p].id,
+                                             .summary = "A random pattern.",
+                                             .reference = "none",
+                                             .params = &model->param[p],
+                                             .create = plug_create,
+                                             .describe = plug_describe,
+                                             .emit = plug_emit };
     }
 }

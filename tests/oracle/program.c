@@ -88,8 +88,8 @@ static void add_segment(const oracle_model *model, const oracle_stack *stack, in
 
 /* ---- reachability, value by value: a kind's values are numbered from 0, its start */
 typedef struct values {
-    int now[ORACLE_KINDS];                                   /* number of the kind's current value */
-    int opened[ORACLE_PARTS][ORACLE_KINDS];                  /* at the start of the part's open group */
+    int now[ORACLE_KINDS];                  /* number of the kind's current value */
+    int opened[ORACLE_PARTS][ORACLE_KINDS]; /* at the start of the part's open group */
     int old[ORACLE_ITEMS][ORACLE_KINDS], before[ORACLE_ITEMS][ORACLE_KINDS], after[ORACLE_ITEMS][ORACLE_KINDS];
     char needed[ORACLE_KINDS][ORACLE_ITEMS + 1];
 } values;

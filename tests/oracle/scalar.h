@@ -31,8 +31,8 @@ scalar scalar_log(scalar_tape *t, scalar a);
 scalar scalar_sqrt(scalar_tape *t, scalar a);
 scalar scalar_tanh(scalar_tape *t, scalar a);
 scalar scalar_erf(scalar_tape *t, scalar a);
-scalar scalar_max(scalar_tape *t, scalar a, scalar b);             /* a where both are equal: no new node */
-scalar scalar_leaky(scalar_tape *t, scalar a, double slope);       /* a > 0 ? a : slope a; derivative at 0: slope */
+scalar scalar_max(scalar_tape *t, scalar a, scalar b);       /* a where both are equal: no new node */
+scalar scalar_leaky(scalar_tape *t, scalar a, double slope); /* a > 0 ? a : slope a; derivative at 0: slope */
 
 /* Gradients of `loss` by every node; forgets those of an earlier call. */
 void scalar_backward(scalar_tape *t, scalar loss);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include "harness.h"
 #include "support/compare.h"
-#include "support/guard.h"
 #include "support/suite.h"
 #include "trial.h"
 
@@ -16,6 +15,7 @@ typedef struct row {
     const char *spec;
     int norm, bias, scale, activation;
 } row;
+/* clang-format off */
 static const row rows[] = {
     /* spec                             norm            bias  scale           activation of FFN */
     { "star*2",                         GSA_NORM_POST,  0,    GSA_SCALE_HEAD, GSA_GELU },
@@ -38,6 +38,7 @@ static const row rows[] = {
     { "star*1,full*1",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
     { "ring+star*2",                    GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU },
 };
+/* clang-format on */
 static const int32_t sizes[] = { 1, 2, 3, 7 };
 enum { N_ROWS = sizeof rows / sizeof *rows, N_SIZES = sizeof sizes / sizeof *sizes, N_INPUTS = 3 };
 
@@ -56,7 +57,8 @@ static double moved(trial *t, gsa_parameter *p, double *values, int64_t count, i
 /* Ties of a maximum have no derivative by one row alone: equal rows are moved together, column by column. */
 static int matrix_differs(trial *t, gsa_parameter *p, const char *where, int together)
 {
-    const int64_t count = p->value.rows * p->value.cols, stride = together ? p->value.cols : 0, places = together ? stride : count;
+    const int64_t count = p->value.rows * p->value.cols, stride = together ? p->value.cols : 0,
+                  places = together ? stride : count;
     double *values = malloc((size_t)(3 * count + 1) * sizeof *values), *grad = values + count, *kept = values + 2 * count;
     gsa_error error;
     int wrong = 0;
@@ -69,7 +71,8 @@ static int matrix_differs(trial *t, gsa_parameter *p, const char *where, int tog
         const int64_t i = places <= MOST ? n : gsa_between(&dice, 0, places - 1);
         double sum = 0;
         for (int64_t j = i; j < count; j += stride ? stride : count) sum += grad[j];
-        const double slope = (moved(t, p, values, count, i, stride, eps) - moved(t, p, values, count, i, stride, -eps)) / (2 * eps);
+        const double slope =
+            (moved(t, p, values, count, i, stride, eps) - moved(t, p, values, count, i, stride, -eps)) / (2 * eps);
         char name[200];
         snprintf(name, sizeof name, "%s, %s, element %lld", where, p->name, (long long)i);
         wrong = gsa_differ(name, &sum, &slope, 1, atol_, rtol_);
@@ -84,7 +87,8 @@ static void compare_row(const row *r, int32_t n, int input)
     const int32_t length[] = { n, 0, n > 1 ? n - 1 : 1 };
     trial_plan plan = { r->spec, gsa_settings_default(), length, 3, input, GSA_F64, 1 };
     plan.settings.hidden = 4, plan.settings.heads = 2, plan.settings.head_dim = 3, plan.settings.ffn = 5;
-    plan.settings.norm = r->norm, plan.settings.bias = r->bias, plan.settings.scale = r->scale, plan.settings.activation = r->activation;
+    plan.settings.norm = r->norm, plan.settings.bias = r->bias, plan.settings.scale = r->scale,
+    plan.settings.activation = r->activation;
     plan.settings.norm_eps = 1e-4;
     trial t;
     char where[120];
@@ -152,8 +156,9 @@ START_TEST(random_models_have_their_slopes)
     int wrong = 0;
     ck_assert_ptr_nonnull(model);
     oracle_invent(model, 5000 + (uint64_t)_i);
-    ck_assert_int_eq(gsa_test_backend(NULL, GSA_F64, 1, &backend, &error), GSA_OK);
-    ck_assert_msg(oracle_open(&h, model, backend, NULL) == GSA_OK && oracle_step(&h, 1, &result) == GSA_OK, "%s", h.error.text);
+    ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &backend, &error), GSA_OK);
+    ck_assert_msg(oracle_open(&h, model, backend, NULL) == GSA_OK && oracle_step(&h, 1, &result) == GSA_OK, "%s",
+                  h.error.text);
     oracle_result_release(&result);
     const int count = gsa_parameters_count(h.parameters);
     double **grad = calloc((size_t)count + 1, sizeof *grad);

@@ -112,12 +112,12 @@ static void compare(uint64_t seed)
     ck_assert_msg(!wrong, "the model of seed %llu differs from the law", (unsigned long long)seed);
 }
 
-#define CHUNK_TEST(n)                                                                                                          \
-    START_TEST(models_##n)                                                                                                     \
-    {                                                                                                                          \
-        compare((uint64_t)(n * CHUNK + _i));                                                                                   \
-    }                                                                                                                          \
-    END_TEST                                                                                                                   \
+#define CHUNK_TEST(n)                                                                                                       \
+    START_TEST(models_##n)                                                                                                  \
+    {                                                                                                                       \
+        compare((uint64_t)(n * CHUNK + _i));                                                                                \
+    }                                                                                                                       \
+    END_TEST                                                                                                                \
     static const gsa_test chunk_##n[] = { GSA_LOOP(models_##n, CHUNK) };
 CHUNK_TEST(0)
 CHUNK_TEST(1)
@@ -174,7 +174,9 @@ START_TEST(philox_draws_the_published_numbers)
     } rows[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
         { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 }, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
+          { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         uint32_t word[4];

@@ -12,19 +12,32 @@ static scalar apply(scalar_tape *t, int op, scalar a, scalar b)
 {
     const scalar positive = scalar_shift(t, scalar_mul(t, b, b), 0.5);
     switch (op) {
-    case 0: return scalar_add(t, a, b);
-    case 1: return scalar_sub(t, a, b);
-    case 2: return scalar_mul(t, a, b);
-    case 3: return scalar_div(t, a, positive);
-    case 4: return scalar_scale(t, a, -1.5);
-    case 5: return scalar_shift(t, a, 0.25);
-    case 6: return scalar_exp(t, scalar_tanh(t, a));
-    case 7: return scalar_log(t, positive);
-    case 8: return scalar_sqrt(t, positive);
-    case 9: return scalar_tanh(t, a);
-    case 10: return scalar_erf(t, a);
-    case 11: return scalar_max(t, a, b);
-    default: return scalar_leaky(t, a, 0.01);
+    case 0:
+        return scalar_add(t, a, b);
+    case 1:
+        return scalar_sub(t, a, b);
+    case 2:
+        return scalar_mul(t, a, b);
+    case 3:
+        return scalar_div(t, a, positive);
+    case 4:
+        return scalar_scale(t, a, -1.5);
+    case 5:
+        return scalar_shift(t, a, 0.25);
+    case 6:
+        return scalar_exp(t, scalar_tanh(t, a));
+    case 7:
+        return scalar_log(t, positive);
+    case 8:
+        return scalar_sqrt(t, positive);
+    case 9:
+        return scalar_tanh(t, a);
+    case 10:
+        return scalar_erf(t, a);
+    case 11:
+        return scalar_max(t, a, b);
+    default:
+        return scalar_leaky(t, a, 0.01);
     }
 }
 
@@ -123,8 +136,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test differences[] = { GSA_TEST(each_op_is_differentiated), GSA_TEST(random_expressions_are_differentiated) };
-    static const gsa_test plain[] = { GSA_TEST(values_are_those_of_the_library), GSA_TEST(a_node_that_is_used_twice_collects_both) };
+    static const gsa_test differences[] = { GSA_TEST(each_op_is_differentiated),
+                                            GSA_TEST(random_expressions_are_differentiated) };
+    static const gsa_test plain[] = { GSA_TEST(values_are_those_of_the_library),
+                                      GSA_TEST(a_node_that_is_used_twice_collects_both) };
     static const gsa_case cases[] = { GSA_CASE("differences", differences, 30), GSA_CASE("plain", plain, 30) };
     return gsa_run_suite("scalar", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "support/compare.h"
-#include "support/guard.h"
 
 static gsa_status make_stack(trial *t, const trial_plan *plan)
 {
@@ -23,8 +22,8 @@ static gsa_status make_batch(trial *t, const trial_plan *plan)
     for (int32_t e = 0; e < plan->examples; e++) t->tokens += plan->length[e];
     if (status == GSA_OK) status = gsa_stack_batch_build(t->batch, NULL, NULL, &sequences, &t->error);
     if (status == GSA_OK)
-        status = gsa_parameters_add(t->parameters, "trial.input", t->tokens, plan->settings.hidden, GSA_INIT_ZERO, 0, 0, &t->input,
-                                    &t->error);
+        status = gsa_parameters_add(t->parameters, "trial.input", t->tokens, plan->settings.hidden, GSA_INIT_ZERO, 0, 0,
+                                    &t->input, &t->error);
     return status;
 }
 
@@ -35,7 +34,8 @@ static gsa_status fill(trial *t, int p, int rows)
     gsa_dice dice = { 31 + (uint64_t)p };
     double *values = calloc((size_t)count + 1, sizeof *values);
     if (!values) return gsa_fail(&t->error, GSA_ERR_MEMORY, "no memory for values");
-    const double mean = strstr(parameter->name, "norm.gain") ? 1 : 0, scale = parameter->value.rows > 1 ? 1 / sqrt((double)cols) : 0.4;
+    const double mean = strstr(parameter->name, "norm.gain") ? 1 : 0,
+                 scale = parameter->value.rows > 1 ? 1 / sqrt((double)cols) : 0.4;
     for (int64_t i = 0; i < count; i++) {
         values[i] = mean + scale * gsa_normal(&dice);
         if (parameter == t->input && rows == TRIAL_EQUAL && i >= cols) values[i] = values[i - cols];
@@ -49,7 +49,7 @@ static gsa_status fill(trial *t, int p, int rows)
 int trial_open(trial *t, const trial_plan *plan)
 {
     *t = (trial){ 0 };
-    gsa_status status = gsa_test_backend(NULL, plan->real, plan->threads, &t->backend, &t->error);
+    gsa_status status = gsa_backend_ref(NULL, plan->real, plan->threads, &t->backend, &t->error);
     if (status == GSA_OK) status = gsa_registry_create(NULL, &t->registry, &t->error);
     if (status == GSA_OK) status = gsa_parameters_create(NULL, t->backend, 3, &t->parameters, &t->error);
     if (status == GSA_OK) status = gsa_tape_create(NULL, t->backend, &t->tape, &t->error);

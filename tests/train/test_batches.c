@@ -167,7 +167,11 @@ END_TEST
 
 /* ---- schedules: golden values -------------------------------------------------------------------------------------------------- */
 
-static const struct { gsa_schedule s; int64_t step; double rate; } rates[] = {
+static const struct {
+    gsa_schedule s;
+    int64_t step;
+    double rate;
+} rates[] = {
     { { .kind = GSA_SCHEDULE_CONSTANT, .steps = 10, .lr = 2 }, 0, 2 },
     { { .kind = GSA_SCHEDULE_CONSTANT, .steps = 10, .lr = 2 }, 99, 2 },
     { { .kind = GSA_SCHEDULE_CONSTANT, .steps = 10, .lr = 2, .warmup = 4 }, 0, 0.5 },
@@ -199,7 +203,8 @@ END_TEST
 
 /* ---- masked summation ------------------------------------------------------------------------------------------------------------ */
 
-static const gsa_summation shapes[] = { { 1, 0, 2, 3 }, { 1, 1, 2, 3 }, { 5, 5, 4, 3 }, { 9, 0, 5, 3 }, { 40, 4, 5, 3 }, { 200, 10, 10, 3 } };
+static const gsa_summation shapes[] = { { 1, 0, 2, 3 }, { 1, 1, 2, 3 },  { 5, 5, 4, 3 },
+                                        { 9, 0, 5, 3 }, { 40, 4, 5, 3 }, { 200, 10, 10, 3 } };
 
 START_TEST(exactly_k_ones_and_their_sum)
 {
@@ -262,7 +267,8 @@ int main(int argc, char **argv)
                                       GSA_TEST(heap_sort_equals_qsort) };
     static const gsa_test schedule[] = { GSA_LOOP(golden_rate, GSA_COUNT(rates)) };
     static const gsa_test summation[] = { GSA_LOOP(exactly_k_ones_and_their_sum, GSA_COUNT(shapes)),
-                                          GSA_TEST(examples_are_independent_of_order_and_split), GSA_TEST(every_row_is_chosen_alike) };
+                                          GSA_TEST(examples_are_independent_of_order_and_split),
+                                          GSA_TEST(every_row_is_chosen_alike) };
     static const gsa_case cases[] = { GSA_CASE("order", order, 30), GSA_CASE("schedule", schedule, 30),
                                       GSA_CASE("summation", summation, 30) };
     return gsa_run_suite("batches", cases, GSA_COUNT(cases), argc, argv);

@@ -40,7 +40,8 @@ START_TEST(values_defaults_and_places)
 {
     const char *set[] = { "task.k=5", "train.lr = 0.25", "task.k=6" };
     fixture f = must_read("\xef\xbb\xbf# comment\r\n; another\r\n[task]\r\nname=masked_summation\r\n\r\n  n  =  7\t\r\n"
-                          "[model]\nencoder = star*2 # not a comment\n[data]\ntrain = a b;c=d\ndev =\n", set, 3);
+                          "[model]\nencoder = star*2 # not a comment\n[data]\ntrain = a b;c=d\ndev =\n",
+                          set, 3);
     char place[256];
     const gsa_recipe_values *v = &f.recipe.values;
     ck_assert_int_eq(v->task_name, GSA_TASK_MASKED_SUMMATION);
@@ -106,8 +107,10 @@ START_TEST(config_reads_back_the_same)
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < count; i++) {
-        const char *x = (const char *)&f.recipe.values + gsa_key_offset(i), *y = (const char *)&again.values + gsa_key_offset(i);
-        if (keys[i].type == GSA_PATH) ck_assert_str_eq(*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
+        const char *x = (const char *)&f.recipe.values + gsa_key_offset(i),
+                   *y = (const char *)&again.values + gsa_key_offset(i);
+        if (keys[i].type == GSA_PATH)
+            ck_assert_str_eq(*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
         else ck_assert_mem_eq(x, y, 8);
     }
     /* overrides on top of a written configuration */
@@ -130,7 +133,8 @@ START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
     for (int i = 0; i < count; i++) {
         ck_assert_msg(keys[i].doc && *keys[i].doc && keys[i].fallback, "%s.%s", keys[i].section, keys[i].name);
         for (int j = 0; j < i; j++)
-            ck_assert_msg(strcmp(keys[i].section, keys[j].section) || strcmp(keys[i].name, keys[j].name), "%s twice", keys[i].name);
+            ck_assert_msg(strcmp(keys[i].section, keys[j].section) || strcmp(keys[i].name, keys[j].name), "%s twice",
+                          keys[i].name);
     }
     fixture f = must_read("[model]\nencoder=star\n", NULL, 0); /* all fallbacks are read */
     done(&f);
@@ -153,8 +157,10 @@ START_TEST(sections_make_segments)
 {
     fixture f;
     gsa_stack_spec spec;
-    ck_assert_msg(spec_of(&f, "[encoder.2]\ntopology=full\ncausal=1\n[encoder.1]\ntopology=star\nlayers=3\nshare=1\nring=0\n", &spec) ==
-                  GSA_OK, "%s", f.error.text);
+    ck_assert_msg(spec_of(&f,
+                          "[encoder.2]\ntopology=full\ncausal=1\n[encoder.1]\ntopology=star\nlayers=3\nshare=1\nring=0\n",
+                          &spec) == GSA_OK,
+                  "%s", f.error.text);
     ck_assert_int_eq(spec.n_segments, 2);
     ck_assert_str_eq(spec.segments[0].parts[0].id, "star");
     ck_assert_int_eq(spec.segments[0].layers, 3);
@@ -168,9 +174,12 @@ START_TEST(sections_make_segments)
 }
 END_TEST
 
-static const struct { const char *text, *expected; } bad_encoders[] = {
+static const struct {
+    const char *text, *expected;
+} bad_encoders[] = {
     { "[encoder.1]\ntopology=sta\n", "r.ini:2: [encoder.1]" },
-    { "[encoder.1]\ntopology=star\nlayers=0\n", "r.ini:3: [encoder.1]: parameter 'layers' is '0', expected an integer from 1" },
+    { "[encoder.1]\ntopology=star\nlayers=0\n",
+      "r.ini:3: [encoder.1]: parameter 'layers' is '0', expected an integer from 1" },
     { "[encoder.1]\ntopology=star\nrings=0\n", "r.ini:3: unknown key 'rings' of [encoder.1] with topology star" },
     { "[encoder.1]\ntopology=star\nring=maybe\n", "r.ini:3: [encoder.1]: parameter 'ring' is 'maybe'" },
     { "[encoder.1]\ntopology=star\nshare=2\n", "[encoder.1]" },
@@ -183,7 +192,8 @@ START_TEST(bad_encoder)
     fixture f;
     gsa_stack_spec spec;
     ck_assert_int_ne(spec_of(&f, bad_encoders[_i].text, &spec), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad_encoders[_i].expected), "'%s' lacks '%s'", f.error.text, bad_encoders[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad_encoders[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad_encoders[_i].expected);
     done(&f);
 }
 END_TEST
@@ -191,7 +201,9 @@ END_TEST
 /* ---- bad: the sentence must hold the fragment ------------------------------------------------------------------------------- */
 
 #define MODEL "[model]\nencoder=star\n"
-static const struct { const char *text, *set, *expected; } bad[] = {
+static const struct {
+    const char *text, *set, *expected;
+} bad[] = {
     /* the file's form */
     { "[model\nencoder=star\n", NULL, "r.ini:1: '[model' is no section line" },
     { "[model] x\n", NULL, "r.ini:1: '[model] x' is no section line" },
@@ -207,14 +219,16 @@ static const struct { const char *text, *set, *expected; } bad[] = {
     { MODEL "hidden=\xff\n", NULL, "r.ini:3: invalid UTF-8 at byte 8 of the line" },
     { MODEL "# \xc3\x28\n", NULL, "r.ini:3: invalid UTF-8 at byte 3 of the line" },
     /* names */
-    { MODEL "[trian]\n", NULL, "r.ini:3: unknown section [trian]; known: task, model, train, data, encoder.N; the nearest is 'train'" },
+    { MODEL "[trian]\n", NULL,
+      "r.ini:3: unknown section [trian]; known: task, model, train, data, encoder.N; the nearest is 'train'" },
     { MODEL "[train]\nepoch=3\n", NULL, "r.ini:4: unknown key 'epoch' of [train]" },
     { MODEL "[train]\nepoch=3\n", NULL, "the nearest is 'epochs'" },
     { MODEL "[encoder]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder]" },
     { MODEL "[encoder.0]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder.0]" },
     { MODEL "[encoder.01]\ntopology=star\n", NULL, "unknown section [encoder.01]" },
     /* values */
-    { MODEL "[train]\nepochs=ten\n", NULL, "r.ini:4: [train]: parameter 'epochs' is 'ten', expected an integer from 0 to 1000000" },
+    { MODEL "[train]\nepochs=ten\n", NULL,
+      "r.ini:4: [train]: parameter 'epochs' is 'ten', expected an integer from 0 to 1000000" },
     { MODEL "[train]\nepochs=\n", NULL, "r.ini:4: [train]: parameter 'epochs' is ''" },
     { MODEL "[train]\nepochs=-1\n", NULL, "expected an integer from 0" },
     { MODEL "[train]\nepochs=3.5\n", NULL, "parameter 'epochs' is '3.5'" },
@@ -276,8 +290,9 @@ START_TEST(nul_byte_and_missing_file)
     fixture f;
     ck_assert_int_eq(read_text(&f, "[model]\nenc\0oder=star\n", 22, NULL, 0), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(f.error.text, "r.ini:2: the line holds a NUL byte"));
-    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), gsa_scratch_path(&f.scratch, "no.ini"), NULL, 0, &f.recipe, &f.error),
-                     GSA_ERR_IO);
+    ck_assert_int_eq(
+        gsa_recipe_read(gsa_system_default(), gsa_scratch_path(&f.scratch, "no.ini"), NULL, 0, &f.recipe, &f.error),
+        GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(f.error.text, "no.ini"));
     ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), f.scratch.folder, NULL, 0, &f.recipe, &f.error), GSA_ERR_IO);
     done(&f);
@@ -291,6 +306,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range) };
     static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
     static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file) };
-    static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30), GSA_CASE("bad", refused, 30) };
+    static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
+                                      GSA_CASE("bad", refused, 30) };
     return gsa_run_suite("recipe", cases, GSA_COUNT(cases), argc, argv);
 }

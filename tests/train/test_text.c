@@ -40,10 +40,11 @@ static void show(const gsa_text *text, char *out, size_t size)
     size_t used = 0;
     out[0] = 0;
     for (int64_t e = 0; e < text->examples; e++) {
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s:", e ? "|" : "", (int)text->label[e].bytes, text->label[e].at);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%.*s:", e ? "|" : "", (int)text->label[e].bytes, text->label[e].at);
         for (int64_t i = text->offset[e]; i < text->offset[e + 1]; i++)
-            used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[e] ? " " : "", (int)text->token[i].bytes,
-                                     text->token[i].at);
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[e] ? " " : "",
+                                     (int)text->token[i].bytes, text->token[i].at);
     }
 }
 
@@ -68,7 +69,12 @@ static const struct {
     { "x\tABC \xc3\x84\xc3\x96 \xc4\xb0\n", "x:abc \xc3\xa4\xc3\xb6 i", GSA_TEXT_TSV, { .lower = 1 } },
     { "x\t\xc8\xba\xc8\xba q\n", "x:\xe2\xb1\xa5\xe2\xb1\xa5 q", GSA_TEXT_TSV, { .lower = 1 } }, /* grows when lowered */
     { "x\tab \xe4\xbd\xa0\n", "x:a b \xe4\xbd\xa0", GSA_TEXT_TSV, { .tokens = GSA_TOKENS_CHARS } },
-    { "x\ta\xc2\xa0" "b\xe3\x80\x80" "c\n", "x:a b c", GSA_TEXT_TSV, { 0 } }, /* Unicode blanks */
+    { "x\ta\xc2\xa0"
+      "b\xe3\x80\x80"
+      "c\n",
+      "x:a b c",
+      GSA_TEXT_TSV,
+      { 0 } }, /* Unicode blanks */
     { "x\ta b c d\n", "x:a b", GSA_TEXT_TSV, { .max_length = 2 } },
     { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
 };
@@ -91,7 +97,10 @@ START_TEST(good_text)
 }
 END_TEST
 
-static const struct { const char *bytes, *expected; gsa_text_options options; } bad[] = {
+static const struct {
+    const char *bytes, *expected;
+    gsa_text_options options;
+} bad[] = {
     { "pos\ta\nneg\n", "t.txt:2: the line has 1 column, expected 2: label<TAB>text", { 0 } },
     { "pos\ta\nneg\tb\tc\n", "t.txt:2: the line has 3 columns", { 0 } },
     { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
@@ -212,7 +221,9 @@ START_TEST(vectors_with_and_without_header)
 }
 END_TEST
 
-static const struct { const char *bytes, *expected; } bad_vectors[] = {
+static const struct {
+    const char *bytes, *expected;
+} bad_vectors[] = {
     { "", "v.txt: the file holds no word vector" },
     { "2 3\n", "v.txt: the file holds no word vector" },
     { "the\n", "v.txt:1: too few columns for a word and its vector: 1, expected 2" },
@@ -245,7 +256,8 @@ START_TEST(bayes_by_hand)
     static const gsa_slice query[] = { { "z", 1 }, { "y", 1 }, { "q", 1 }, { "x", 1 }, { "y", 1 } };
     static const int64_t offset[] = { 0, 2, 4, 6 }, where[] = { 0, 1, 2, 3, 5 };
     static const int32_t label[] = { 0, 0, 1 }, right[] = { 1, 0, 0, 0 }, wrong[] = { 0, 1, 1, 1 };
-    const gsa_labelled train = { 3, offset, token, label }, dev = { 4, where, query, right }, off = { 4, where, query, wrong };
+    const gsa_labelled train = { 3, offset, token, label }, dev = { 4, where, query, right },
+                       off = { 4, where, query, wrong };
     for (int bigrams = 0; bigrams < 2; bigrams++) {
         double accuracy;
         ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &train, &dev, 2, bigrams, &accuracy, NULL), GSA_OK);
@@ -286,9 +298,11 @@ int main(int argc, char **argv)
     static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul) };
     static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)) };
     static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known), GSA_TEST(one_label_is_no_classification) };
-    static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header), GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };
+    static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header),
+                                        GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };
     static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand), GSA_TEST(bayes_survives_growth) };
-    static const gsa_case cases[] = { GSA_CASE("formats", formats, 30), GSA_CASE("bad", refused, 30), GSA_CASE("labels", labels, 30),
-                                      GSA_CASE("vectors", vectors, 30), GSA_CASE("baselines", baselines, 30) };
+    static const gsa_case cases[] = { GSA_CASE("formats", formats, 30), GSA_CASE("bad", refused, 30),
+                                      GSA_CASE("labels", labels, 30), GSA_CASE("vectors", vectors, 30),
+                                      GSA_CASE("baselines", baselines, 30) };
     return gsa_run_suite("text", cases, GSA_COUNT(cases), argc, argv);
 }

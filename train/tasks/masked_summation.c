@@ -1,5 +1,4 @@
 /* masked_summation.c - the task that checks whether an encoder finds and adds marked rows (Guo et al. 2019, section 4.1). */
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,11 @@ typedef struct summation_task {
     const gsa_system *system;
     gsa_summation data;
     int64_t examples[GSA_SPLITS];
-    int32_t *length;      /* [largest split] */
+    int32_t *length; /* [largest split] */
     /* prediction: examples of split TEST come from lines */
-    float *given;         /* [rows, d] */
+    float *given; /* [rows, d] */
     int64_t given_rows;
-    int64_t *first;       /* [examples + 1] row */
+    int64_t *first; /* [examples + 1] row */
 } summation_task;
 
 static int64_t most_examples(const summation_task *t)
@@ -107,7 +106,8 @@ static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const
 static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
 {
     const int64_t values = (int64_t)batch->count * outputs(self);
-    for (int64_t i = 0; i < values; i++) score->loss += (out[i] - (double)batch->target[i]) * (out[i] - (double)batch->target[i]);
+    for (int64_t i = 0; i < values; i++)
+        score->loss += (out[i] - (double)batch->target[i]) * (out[i] - (double)batch->target[i]);
     score->targets += values, score->examples += batch->count;
 }
 
@@ -186,9 +186,7 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     gsa_status status = gsa_read_file(t->system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
     for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = 0;
-    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = plain ? uselocale(plain) : (locale_t)0;
     status = parse_lines(t, strcmp(path, "-") == 0 ? "standard input" : path, bytes, count, error);
-    if (plain) uselocale(before), freelocale(plain);
     gsa_release(t->system, bytes);
     return status;
 }
@@ -200,7 +198,20 @@ static void print(const void *self, const double *out, gsa_output *output)
 }
 
 const gsa_task gsa_task_masked_summation = {
-    .metric = "mse", .rising = 0, .create = create, .destroy = destroy, .examples = examples, .lengths = lengths,
-    .outputs = outputs, .targets = targets, .input = input, .fill = fill, .loss = loss, .score = score, .save = save,
-    .facts = facts, .read_lines = read_lines, .print = print,
+    .metric = "mse",
+    .rising = 0,
+    .create = create,
+    .destroy = destroy,
+    .examples = examples,
+    .lengths = lengths,
+    .outputs = outputs,
+    .targets = targets,
+    .input = input,
+    .fill = fill,
+    .loss = loss,
+    .score = score,
+    .save = save,
+    .facts = facts,
+    .read_lines = read_lines,
+    .print = print,
 };

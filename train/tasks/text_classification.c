@@ -18,7 +18,7 @@ typedef struct text_task {
     int32_t *length[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS];
     gsa_labels labels;
     gsa_vocabulary *vocabulary;
-    gsa_vectors vectors;      /* until prepare */
+    gsa_vectors vectors; /* until prepare */
     int32_t width, frozen, normalize, facts;
     double embedding_std;
     gsa_fact fact[FACTS];
@@ -116,7 +116,8 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
              text->longest);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
-        return gsa_fail(error, GSA_ERR_LIMIT, "%s: the longest example has %d tokens, model.position_max is %lld: set "
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%s: the longest example has %d tokens, model.position_max is %lld: set "
                         "data.max_length or a larger model.position_max",
                         paths[split], text->longest, (long long)v->model_position_max);
     return GSA_OK;
@@ -144,8 +145,8 @@ static gsa_status learn(text_task *t, const gsa_task_options *o, gsa_error *erro
     if (status == GSA_OK && *v->data_vectors) {
         status = gsa_vectors_read(t->system, v->data_vectors, &t->vectors, error);
         if (status == GSA_OK && v->model_embedding != 0 && v->model_embedding != t->vectors.width)
-            status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s: the vectors are %d wide, model.embedding is %lld", v->data_vectors,
-                              t->vectors.width, (long long)v->model_embedding);
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s: the vectors are %d wide, model.embedding is %lld",
+                              v->data_vectors, t->vectors.width, (long long)v->model_embedding);
         v->model_embedding = t->vectors.width;
     }
     if (status == GSA_OK) status = gsa_vocabulary_create(t->system, &t->vocabulary, error);
@@ -220,9 +221,12 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     text_task *t = gsa_alloc_zero(o->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system;
-    t->options = (gsa_text_options){ .format = (int32_t)v->data_format, .header = (int32_t)v->data_header,
-                                     .subtrees = (int32_t)v->data_subtrees, .phrase_min = (int32_t)v->data_phrase_min,
-                                     .lower = (int32_t)v->data_lower, .tokens = (int32_t)v->data_tokens,
+    t->options = (gsa_text_options){ .format = (int32_t)v->data_format,
+                                     .header = (int32_t)v->data_header,
+                                     .subtrees = (int32_t)v->data_subtrees,
+                                     .phrase_min = (int32_t)v->data_phrase_min,
+                                     .lower = (int32_t)v->data_lower,
+                                     .tokens = (int32_t)v->data_tokens,
                                      .max_length = (int32_t)v->data_max_length };
     const gsa_status status = fill_task(t, o, error);
     t->width = (int32_t)v->model_embedding, t->embedding_std = v->model_embedding_std;
@@ -385,7 +389,21 @@ static void print(const void *self, const double *out, gsa_output *output)
 }
 
 const gsa_task gsa_task_text_classification = {
-    .metric = "accuracy", .rising = 1, .create = create, .destroy = destroy, .examples = examples, .lengths = lengths,
-    .outputs = outputs, .targets = targets, .input = input, .prepare = prepare, .fill = fill, .loss = loss, .score = score,
-    .save = save, .facts = facts, .read_lines = read_lines, .print = print,
+    .metric = "accuracy",
+    .rising = 1,
+    .create = create,
+    .destroy = destroy,
+    .examples = examples,
+    .lengths = lengths,
+    .outputs = outputs,
+    .targets = targets,
+    .input = input,
+    .prepare = prepare,
+    .fill = fill,
+    .loss = loss,
+    .score = score,
+    .save = save,
+    .facts = facts,
+    .read_lines = read_lines,
+    .print = print,
 };

@@ -1,0 +1,131 @@
+#include "kernels/team.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+struct gsa_team {
+    const gsa_system *system;
+    pthread_t *threads;
+    int helpers; /* threads besides the caller */
+    pid_t process;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    /* the loop in progress, under the lock but for `next` */
+    uint64_t round;
+    int inside, stop;
+    int64_t items;
+    _Atomic int64_t next;
+    void (*body)(void *context, int64_t item);
+    void *context;
+};
+
+static void work(gsa_team *team, int64_t items, void (*body)(void *, int64_t), void *context)
+{
+    for (int64_t i; (i = atomic_fetch_add(&team->next, 1)) < items;) body(context, i);
+}
+
+static void *helper(void *argument)
+{
+    gsa_team *team = argument;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&team->lock);
+    for (;;) {
+        while (!team->stop && team->round == seen) pthread_cond_wait(&team->wake, &team->lock);
+        if (team->stop) break;
+        seen = team->round;
+        if (atomic_load(&team->next) >= team->items) continue; /* too late for this one */
+        team->inside++;
+        const int64_t items = team->items;
+        void (*body)(void *, int64_t) = team->body;
+        void *context = team->context;
+        pthread_mutex_unlock(&team->lock);
+        work(team, items, body, context);
+        pthread_mutex_lock(&team->lock);
+        if (--team->inside == 0) pthread_cond_signal(&team->done);
+    }
+    pthread_mutex_unlock(&team->lock);
+    return NULL;
+}
+
+/* Signals are the program's own affair: its main thread gets them. */
+static gsa_status start_helpers(gsa_team *team, int helpers, gsa_error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = 0;
+    while (team->helpers < helpers && !failed) {
+        failed = pthread_create(&team->threads[team->helpers], NULL, helper, team);
+        team->helpers += failed == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, helpers + 1, strerror(failed));
+}
+
+gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error)
+{
+    if (threads < 1 || threads > 4096)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "%d threads: from 1 to 4096 are possible", threads);
+    gsa_team *made = gsa_alloc_zero(system, 1, sizeof *made);
+    if (!made) return gsa_out_of_memory(error, "a team of threads", (int64_t)sizeof *made);
+    made->system = system;
+    made->process = getpid();
+    made->threads = gsa_alloc(system, (size_t)threads, sizeof *made->threads);
+    if (!made->threads) {
+        gsa_release(system, made);
+        return gsa_out_of_memory(error, "a team of threads", threads * (int64_t)sizeof *made->threads);
+    }
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->wake, NULL);
+    pthread_cond_init(&made->done, NULL);
+    const gsa_status status = start_helpers(made, threads - 1, error);
+    if (status != GSA_OK) gsa_team_release(made);
+    else *team = made;
+    return status;
+}
+
+static int is_ours(const gsa_team *team)
+{
+    return team->process == getpid();
+}
+
+void gsa_team_release(gsa_team *team)
+{
+    if (!team) return;
+    if (is_ours(team)) {
+        pthread_mutex_lock(&team->lock);
+        team->stop = 1;
+        pthread_cond_broadcast(&team->wake);
+        pthread_mutex_unlock(&team->lock);
+        for (int i = 0; i < team->helpers; i++) pthread_join(team->threads[i], NULL);
+        pthread_cond_destroy(&team->done);
+        pthread_cond_destroy(&team->wake);
+        pthread_mutex_destroy(&team->lock);
+    }
+    gsa_release(team->system, team->threads);
+    gsa_release(team->system, team);
+}
+
+void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item), void *context)
+{
+    if (team->helpers == 0 || items <= 1 || !is_ours(team)) {
+        for (int64_t i = 0; i < items; i++) body(context, i);
+        return;
+    }
+    pthread_mutex_lock(&team->lock);
+    team->items = items;
+    team->body = body;
+    team->context = context;
+    atomic_store(&team->next, 0);
+    team->round++;
+    if (items == 2) pthread_cond_signal(&team->wake);
+    else pthread_cond_broadcast(&team->wake);
+    pthread_mutex_unlock(&team->lock);
+    work(team, items, body, context);
+    pthread_mutex_lock(&team->lock);
+    while (team->inside > 0) pthread_cond_wait(&team->done, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+}

@@ -1,0 +1,532 @@
+/* Whole runs: the same bits from the same recipe, whatever the threads, the split into pieces, or the interruptions. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rig.h"
+#include "support/compare.h"
+#include "support/faults.h"
+#include "support/guard.h"
+
+static const char *const recipes[] = { rig_summation, rig_text };
+
+/* ---- bits -------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(two_runs_are_equal)
+{
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_train_ok(&r, "a");
+    rig_train_ok(&r, "b");
+    ck_assert_int_eq(rig_differ(&r, "a", "b"), 0);
+    rig_set(&r, "train.seed=6");
+    rig_train_ok(&r, "c");
+    ck_assert_int_ne(rig_differ(&r, "a", "c"), 0); /* the comparison can fail */
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(threads_do_not_change_bits)
+{
+    static const int threads[] = { 1, 2, 3, 8, 16 };
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "model.hidden=72");
+    rig_set(&r, "model.head_hidden=40");
+    rig_set(&r, "train.batch=11");
+    rig_set(&r, "task.n=33");
+    rig_train_ok(&r, "t1");
+    for (int i = 1; i < GSA_COUNT(threads); i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%d", threads[i]);
+        gsa_backend_release(r.backend);
+        ck_assert_int_eq(gsa_test_backend(gsa_system_default(), GSA_F32, threads[i], &r.backend, &r.error), GSA_OK);
+        ck_assert_int_eq(r.backend->threads, threads[i]);
+        rig_train_ok(&r, name);
+        ck_assert_int_eq(rig_differ(&r, "t1", name), 0);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- splits: the same global batch of 8 in pieces of 8, 4, 2, 1 ------------------------------------------------------------------ */
+
+static double loss_of_split(rig *r, const char *batch, const char *accumulate, const char *dropout)
+{
+    r->sets = 0;
+    rig_set(r, batch);
+    rig_set(r, accumulate);
+    rig_set(r, dropout);
+    rig_set(r, "train.max_steps=2");
+    rig_train_ok(r, NULL);
+    return r->loss; /* of step 2: with the masks of step 2 on weights that step 1's masks made */
+}
+
+START_TEST(pieces_draw_the_same_masks)
+{
+    static const char *const split[][2] = { { "train.batch=8", "train.accumulate=1" },
+                                            { "train.batch=4", "train.accumulate=2" },
+                                            { "train.batch=2", "train.accumulate=4" },
+                                            { "train.batch=1", "train.accumulate=8" } };
+    for (int real = GSA_F32; real <= GSA_F64; real++) {
+        rig r;
+        const double tolerance = real == GSA_F32 ? 1e-5 : 1e-12;
+        rig_open(&r, recipes[_i], real, 1);
+        const double whole = loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.5");
+        for (int s = 1; s < GSA_COUNT(split); s++) {
+            const double loss = loss_of_split(&r, split[s][0], split[s][1], "model.dropout_head=0.5");
+            ck_assert_double_eq_tol(loss, whole, tolerance * fabs(whole));
+        }
+        ck_assert(fabs(loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.4") - whole) > 1e-4 * fabs(whole));
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* ---- interruptions ----------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(resume_after_every_step)
+{
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_train_ok(&r, "whole");
+    ck_assert_int_eq(r.last_step, 9);
+    for (int64_t step = 1; step <= 9; step += r.backend->shares_host_memory ? 1 : 4) {
+        char name[16];
+        snprintf(name, sizeof name, "cut%d", (int)step);
+        r.stop_at = step;
+        const gsa_status status = rig_train(&r, name);
+        ck_assert_msg(status == GSA_ERR_INTERRUPTED, "step %d: %s", (int)step, r.error.text);
+        ck_assert_ptr_nonnull(strstr(r.error.text, "it goes on with --resume"));
+        ck_assert_ptr_null(r.result);
+        r.stop_at = 0;
+        ck_assert_msg(rig_resume(&r, name) == GSA_OK, "%s", r.error.text);
+        ck_assert_int_eq(rig_differ(&r, "whole", name), 0);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(resume_after_a_stop_anywhere)
+{
+    /* between two pieces of a step, in an evaluation, in the test at the end: wherever a matrix is multiplied */
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "train.eval_every=2");
+    rig_set(&r, "train.checkpoint_every=4");
+    rig_set(&r, "train.early_stop=50");
+    rig_stop_in_gemm(&r, 0);
+    rig_train_ok(&r, "whole");
+    const int64_t calls = rig_gemm_calls(), places = r.backend->shares_host_memory ? 23 : 5, stride = calls / places + 1;
+    int stopped = 0;
+    for (int64_t n = 1; n <= calls; n += stride) {
+        char name[24];
+        snprintf(name, sizeof name, "at%d", (int)n);
+        rig_stop_in_gemm(&r, n);
+        gsa_status status = rig_train(&r, name);
+        stopped += status == GSA_ERR_INTERRUPTED;
+        rig_stop_in_gemm(&r, n / 2 + 1); /* a second stop on the way */
+        if (status == GSA_ERR_INTERRUPTED) status = rig_resume(&r, name);
+        rig_stop_in_gemm(&r, 0);
+        if (status == GSA_ERR_INTERRUPTED) status = rig_resume(&r, name);
+        ck_assert_msg(status == GSA_OK, "%s", r.error.text);
+        ck_assert_int_eq(rig_differ(&r, "whole", name), 0);
+    }
+    ck_assert_int_gt(stopped, places / 2);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(the_log_of_a_resumed_run_is_whole)
+{
+    rig r;
+    int64_t bytes;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    r.stop_at = 5;
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_INTERRUPTED);
+    r.stop_at = 0;
+    FILE *log = fopen(gsa_scratch_path(&r.scratch, "run/log.jsonl"), "a"); /* what a killed process may leave */
+    fputs("{\"kind\":\"step\",\"epoch\":3,\"step\":8,\"loss\":1}\n{\"kind\":\"step\",\"ep", log);
+    fclose(log);
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/log.jsonl"), &bytes);
+    int steps = 0, epochs = 0, results = 0, last = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *step = strstr(line, "\"step\":");
+        steps += strstr(line, "\"kind\":\"step\"") != NULL;
+        epochs += strstr(line, "\"kind\":\"epoch\"") != NULL;
+        results += strstr(line, "\"kind\":\"result\"") != NULL;
+        ck_assert_ptr_nonnull(step || results ? line : NULL);
+        if (step && strstr(line, "\"kind\":\"step\"")) {
+            ck_assert_int_eq(atoi(step + 7), last + 1);
+            last++;
+        }
+    }
+    ck_assert_int_eq(steps, 9);
+    ck_assert_int_eq(epochs, 3);
+    ck_assert_int_eq(results, 1);
+    free(text);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_finished_run_can_be_lengthened)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.schedule=constant");
+    rig_set(&r, "train.warmup=0");
+    rig_train_ok(&r, "run");
+    ck_assert_double_eq(rig_number(&r, "steps"), 9);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_OK); /* nothing left to do: the result again */
+    ck_assert_double_eq(rig_number(&r, "steps"), 9);
+    rig_set(&r, "train.epochs=4");
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "steps"), 12);
+    rig_train_ok(&r, "straight");
+    ck_assert_int_eq(rig_differ(&r, "run", "straight"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- numbers that are not finite --------------------------------------------------------------------------------------------------- */
+
+static struct {
+    int64_t calls, at;
+    gsa_status (*backward)(gsa_backend *, void *, const void *, const void *, const void *, double, int64_t);
+} poison;
+
+static gsa_status poisoned(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target, double scale,
+                           int64_t count)
+{
+    return poison.backward(b, dx, dloss, x, target, ++poison.calls == poison.at ? NAN : scale, count);
+}
+
+START_TEST(a_nan_stops_the_run_with_its_name)
+{
+    static const char *const sets[] = { "train.checkpoint_every=1", "train.eval_every=1", "train.schedule=constant" };
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    for (int i = 0; i < GSA_COUNT(sets); i++) rig_set(&r, sets[i]);
+    rig_set(&r, "train.max_steps=2");
+    rig_train_ok(&r, "two");
+    poison.backward = r.backend->square_error_backward, poison.calls = 0, poison.at = 6; /* two pieces a step: in step 3 */
+    r.backend->square_error_backward = poisoned;
+    r.sets = GSA_COUNT(sets);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_NUMBER);
+    ck_assert_msg(strstr(r.error.text, "step 3: the gradient of '") && strstr(r.error.text, "nothing was applied"), "%s",
+                  r.error.text);
+    ck_assert_int_eq(rig_differ(&r, "two", "run"), 0); /* what is kept is the run as it was after step 2 */
+    poison.calls = 0;
+    rig_set(&r, "train.check_nan=0");
+    ck_assert_msg(rig_train(&r, "skips") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "skipped_steps"), 1);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- no allocation in the steady state ------------------------------------------------------------------------------------------------ */
+
+static int64_t steady_calls[64];
+
+static void count_calls(rig *r, const gsa_progress *p)
+{
+    gsa_faults *faults = r->context;
+    if (p->kind == 0 && p->step < GSA_COUNT(steady_calls)) steady_calls[p->step] = faults->calls[GSA_OP_ALLOC];
+}
+
+START_TEST(a_step_allocates_nothing)
+{
+    gsa_faults faults;
+    rig r;
+    gsa_faults_start(&faults);
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    gsa_backend_release(r.backend);
+    ck_assert_int_eq(gsa_backend_ref(&faults.table, GSA_F32, 2, &r.backend, &r.error), GSA_OK);
+    r.system = &faults.table, r.each = count_calls, r.context = &faults;
+    rig_set(&r, "task.dev=0");
+    rig_set(&r, "task.train=160");
+    rig_set(&r, "train.eval_every=1000000");
+    rig_set(&r, "train.epochs=30");
+    rig_set(&r, "data.max_length=1"); /* one shape: what varies may grow a buffer later */
+    rig_set(&r, "train.max_steps=20");
+    if (_i == 1) rig_set(&r, "train.batch=1"), rig_set(&r, "train.accumulate=11");
+    rig_train_ok(&r, NULL);
+    for (int s = 5; s <= 20; s++)
+        ck_assert_msg(steady_calls[s] == steady_calls[4], "step %d: %lld allocations", s,
+                      (long long)(steady_calls[s] - steady_calls[4]));
+    gsa_release(&faults.table, r.result);
+    r.result = NULL, r.system = NULL;
+    gsa_backend_release(r.backend);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &r.backend, &r.error), GSA_OK);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- selection, early stop, files ------------------------------------------------------------------------------------------------------ */
+
+START_TEST(early_stop_and_selection)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.lr=0"); /* never better than the first evaluation */
+    rig_set(&r, "train.epochs=50");
+    rig_set(&r, "train.early_stop=3");
+    rig_train_ok(&r, "run");
+    ck_assert_double_eq(rig_number(&r, "epochs"), 4);
+    ck_assert_double_eq(rig_number(&r, "best_step"), 3);
+    ck_assert_int_eq(r.evaluations, 4);
+    rig_close(&r);
+}
+END_TEST
+
+static double evaluate(rig *r, const char *run, const char *key)
+{
+    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend };
+    gsa_release(gsa_system_default(), r->result);
+    const gsa_status status = gsa_evaluate(NULL, &o, &r->result, &r->error);
+    ck_assert_msg(status == GSA_OK, "%s", r->error.text);
+    return rig_number(r, key);
+}
+
+START_TEST(evaluation_repeats_the_runs_metric)
+{
+    static const char *const keys[] = { "dev_mse", "dev_accuracy" };
+    static const char *const selects[] = { "train.select=best", "train.select=last" };
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "train.lr=0.2"); /* wild: the best is seldom the last */
+    rig_set(&r, "train.epochs=6");
+    for (int s = 0; s < 2; s++) {
+        r.sets = 2;
+        rig_set(&r, selects[s]);
+        rig_train_ok(&r, selects[s] + 6);
+        const double told = rig_number(&r, keys[_i]), test = rig_number(&r, "test_mse");
+        ck_assert_double_eq_tol(evaluate(&r, selects[s] + 6, keys[_i]), told, 1e-7 * fabs(told) + 1e-12);
+        if (_i == 0) ck_assert_double_eq_tol(rig_number(&r, "test_mse"), test, 1e-7 * test);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_run_leaves_its_files)
+{
+    static const char *const files[] = { "config.ini", "log.jsonl", "curve.svg", "result.json", "latest" };
+    rig r;
+    int64_t bytes;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    for (int i = 0; i < GSA_COUNT(files); i++)
+        ck_assert_msg(gsa_exists(gsa_scratch_path(&r.scratch, "run/%s", files[i])), "%s", files[i]);
+    char *svg = gsa_get_file(gsa_scratch_path(&r.scratch, "run/curve.svg"), &bytes);
+    ck_assert_ptr_nonnull(strstr(svg, "train loss"));
+    ck_assert_ptr_nonnull(strstr(svg, "dev accuracy"));
+    ck_assert_ptr_nonnull(strstr(svg, "</svg>"));
+    ck_assert_ptr_null(strstr(svg, "nan"));
+    free(svg);
+    char *labels = rig_checkpoint_file(&r, "run", "labels.txt", &bytes);
+    ck_assert_str_eq(labels, "bad\ngood\n");
+    free(labels);
+    ck_assert_ptr_nonnull(strstr(r.messages, "read as tsv: 22 examples"));
+    ck_assert_ptr_nonnull(strstr(r.messages, "majority class 0.5000"));
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT); /* never over another run */
+    ck_assert_ptr_nonnull(strstr(r.error.text, "holds a run already"));
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(vectors_reach_the_embedding)
+{
+    static const char vectors[] = "film 3 4\nunheard 1 0\nbad -1 0.5\n";
+    static const char *const frozen[] = { "data.vectors_frozen=1", "data.vectors_frozen=0" };
+    char set[300];
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "v.txt"), vectors, sizeof vectors - 1);
+    snprintf(set, sizeof set, "data.vectors=%s/v.txt", r.scratch.folder);
+    for (int i = 0; i < 2; i++) {
+        gsa_safetensors file;
+        int64_t bytes;
+        r.sets = 0;
+        rig_set(&r, set);
+        rig_set(&r, frozen[i]);
+        rig_set(&r, "data.vocabulary=vectors");
+        rig_set(&r, "data.vectors_normalize=1");
+        const char *name = i ? "learned" : "frozen", *copy = gsa_scratch_path(&r.scratch, "copy");
+        rig_train_ok(&r, name);
+        char *words = rig_checkpoint_file(&r, name, "vocab.txt", &bytes);
+        int32_t film = 2, unheard = 2;
+        for (const char *c = words; c < strstr(words, "film\t"); c++) film += *c == '\n';
+        for (const char *c = words; c < strstr(words, "unheard\t"); c++) unheard += *c == '\n';
+        free(words);
+        char *data = rig_checkpoint_file(&r, name, "model.safetensors", &bytes);
+        gsa_put_file(copy, data, bytes);
+        free(data);
+        ck_assert_int_eq(gsa_safetensors_read(NULL, copy, &file, NULL), GSA_OK);
+        const gsa_blob *e = gsa_safetensors_find(&file, "input.embedding.weight");
+        ck_assert_int_eq(e->shape[1], 2);
+        const float *row = (const float *)e->data + 2 * film, *other = (const float *)e->data + 2 * unheard;
+        ck_assert_int_eq(fabs((double)row[0] - 0.6) < 1e-6 && fabs((double)row[1] - 0.8) < 1e-6, i == 0);
+        ck_assert_double_eq((double)other[0], 1); /* not in the training text: never moved */
+        gsa_safetensors_release(&file);
+        evaluate(&r, name, "dev_accuracy"); /* without the vectors' file: the checkpoint has all */
+    }
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- prediction ------------------------------------------------------------------------------------------------------------------------------ */
+
+static char *predict(rig *r, const char *run, const char *input, gsa_status expected)
+{
+    int64_t bytes;
+    char in[300], out[300];
+    snprintf(in, sizeof in, "%s/in", r->scratch.folder);
+    snprintf(out, sizeof out, "%s/out", r->scratch.folder);
+    gsa_put_file(in, input, (int64_t)strlen(input));
+    gsa_apply_options o = {
+        .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend, .input = in, .output = out
+    };
+    const gsa_status status = gsa_predict(NULL, &o, &r->error);
+    ck_assert_msg(status == expected, "%s", r->error.text);
+    return status == GSA_OK ? gsa_get_file(out, &bytes) : NULL;
+}
+
+START_TEST(one_line_in_one_line_out)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.epochs=40"); /* enough to know its training data by heart */
+    rig_set(&r, "train.select=last");
+    rig_set(&r, "model.dropout_input=0");
+    rig_set(&r, "model.dropout_attention=0");
+    rig_set(&r, "model.dropout_hidden=0");
+    rig_set(&r, "model.dropout_head=0");
+    rig_train_ok(&r, "run");
+    char *out = predict(&r, "run", "a fine film\nan awful and tedious mess\nfun\nunheard of\nyes\nno\n", GSA_OK);
+    int lines = 0;
+    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        const char *tab = strchr(line, '\t');
+        ck_assert_ptr_nonnull(tab);
+        ck_assert(strncmp(line, "good\t", 5) == 0 || strncmp(line, "bad\t", 4) == 0);
+        ck_assert(atof(tab + 1) >= 0.5 && atof(tab + 1) <= 1);
+        if (lines == 0) ck_assert_int_eq(strncmp(line, "good", 4), 0);
+        if (lines == 1) ck_assert_int_eq(strncmp(line, "bad", 3), 0);
+    }
+    ck_assert_int_eq(lines, 6);
+    free(out);
+    predict(&r, "run", "a\n\nb\n", GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "in:2: the example is empty"));
+    free(predict(&r, "run", "", GSA_OK));
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(numbers_in_numbers_out)
+{
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    char *out = predict(&r, "run", "1 0.5 0.25\n1 .5 .25 0 .1 .2 0 .3 .4\n", GSA_OK);
+    double a, b, c, d;
+    ck_assert_int_eq(sscanf(out, "%lf\t%lf\n%lf\t%lf\n", &a, &b, &c, &d), 4);
+    free(out);
+    predict(&r, "run", "1 0.5 0.25\n1 2\n", GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "in:2: the line holds 2 numbers, expected a multiple of d = 3"));
+    predict(&r, "run", "1 x 0.25\n", GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "in:1: no finite number in column 2"));
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- bad input: one sentence, nothing written --------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *recipe, *set, *expected;
+    gsa_status status;
+} refused[] = {
+    { rig_text, "data.train=", "data.train is not set: --set data.train=FILE", GSA_ERR_ARGUMENT },
+    { rig_text, "data.train=no/such/file", "no/such/file", GSA_ERR_IO },
+    { rig_text, "data.dev=no/such/file", "no/such/file", GSA_ERR_IO },
+    { rig_text, "data.vectors=no/such/file", "no/such/file", GSA_ERR_IO },
+    { rig_text, "data.classes=3", "the data holds 2 labels, data.classes says 3", GSA_ERR_FORMAT },
+    { rig_text, "data.format=fasttext", "train.tsv:1: the line does not start with __label__", GSA_ERR_FORMAT },
+    { rig_text, "data.format=sst", "train.tsv:1: the line is no tree", GSA_ERR_FORMAT },
+    { rig_text, "model.position_max=5", "the longest example has 6 tokens, model.position_max is 5", GSA_ERR_LIMIT },
+    { rig_text, "model.encoder=stra", "--set model.encoder: [model] encoder", GSA_ERR_ARGUMENT },
+    { rig_text, "model.encoder=star:rings=1", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
+    { rig_text, "model.encoder=star:ring=2", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
+    { rig_summation, "task.dev=0", NULL, GSA_OK },
+    { rig_summation, "task.k=7", "[task] k = 7 is more than n = 6", GSA_ERR_FORMAT },
+    { rig_summation, "task.d=1", "expected an integer from 2", GSA_ERR_FORMAT },
+    { rig_summation, "model.hidden=9", "[model] heads = 2 does not divide hidden = 9", GSA_ERR_FORMAT },
+};
+
+START_TEST(refused_with_a_sentence)
+{
+    rig r;
+    rig_open(&r, refused[_i].recipe, GSA_F32, 1);
+    rig_set(&r, refused[_i].set);
+    const gsa_status status = rig_train(&r, "run");
+    ck_assert_msg((status == GSA_OK) == (refused[_i].status == GSA_OK), "%s", r.error.text);
+    if (status != GSA_OK) {
+        ck_assert_msg(strstr(r.error.text, refused[_i].expected), "'%s' lacks '%s'", r.error.text, refused[_i].expected);
+        ck_assert_int_eq(gsa_exists(gsa_scratch_path(&r.scratch, "run")), 0);
+        ck_assert_int_eq(status, refused[_i].status);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(wrong_data_and_wrong_checkpoints)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "dev.tsv"), "good\tx\nugly\ty\n", 14);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "dev.tsv:2: label 'ugly' is not in the training data"));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "dev.tsv"), "good\tx\nbad\ty\n", 13);
+    rig_train_ok(&r, "run");
+    rig_set(&r, "model.hidden=16");
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "checkpoint of another model"));
+    r.sets = 0;
+    gsa_put_file(gsa_scratch_path(&r.scratch, "train.tsv"), "good\tx\nbad\ty\n", 13);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "22 training examples, this one has 5 and 2"));
+    ck_assert_int_ne(rig_resume(&r, "nowhere"), GSA_OK);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "nowhere"));
+    const gsa_train_options both = { .recipe = r.path, .resume = r.path }, none = { 0 };
+    ck_assert_int_eq(gsa_train(NULL, &both, &r.result, &r.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_train(NULL, &none, &r.result, &r.error), GSA_ERR_ARGUMENT);
+    const char *cuda[] = { "data.train=x" };
+    const gsa_train_options device = { .recipe = r.path, .device = "cuda", .overrides = cuda, .n_overrides = 1 };
+    ck_assert_int_eq(gsa_train(NULL, &device, &r.result, &r.error), GSA_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "no CUDA backend"));
+    rig_close(&r);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test bits[] = { GSA_LOOP(two_runs_are_equal, 2), GSA_LOOP(threads_do_not_change_bits, 2),
+                                     GSA_LOOP(pieces_draw_the_same_masks, 2) };
+    static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, 2), GSA_LOOP(resume_after_a_stop_anywhere, 2),
+                                       GSA_TEST(the_log_of_a_resumed_run_is_whole),
+                                       GSA_TEST(a_finished_run_can_be_lengthened) };
+    static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
+    static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, 2) };
+    static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection), GSA_LOOP(evaluation_repeats_the_runs_metric, 2),
+                                     GSA_TEST(a_run_leaves_its_files), GSA_TEST(vectors_reach_the_embedding) };
+    static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(numbers_in_numbers_out) };
+    static const gsa_test bad[] = { GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
+                                    GSA_TEST(wrong_data_and_wrong_checkpoints) };
+    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120),      GSA_CASE("resume", resume, 120),
+                                      GSA_CASE("numbers", numbers, 60), GSA_CASE("steady", steady, 60),
+                                      GSA_CASE("runs", runs, 60),       GSA_CASE("predictions", predictions, 60),
+                                      GSA_CASE("bad", bad, 60) };
+    return gsa_run_suite("train", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,48 @@
+/* A short run with the n-th allocation, write, rename, ... failing: each a status and a sentence, nothing live afterwards. */
+#include <stdio.h>
+#include "rig.h"
+#include "support/faults.h"
+
+static int attempts;
+
+static gsa_status one_run(gsa_faults *faults, void *context)
+{
+    rig *r = context;
+    char name[32];
+    snprintf(name, sizeof name, "fault%d", attempts++);
+    r->system = &faults->table;
+    const gsa_status status = rig_train(r, name);
+    gsa_release(&faults->table, r->result);
+    r->result = NULL, r->system = NULL;
+    return status;
+}
+
+static const struct {
+    int op;
+    gsa_status expected;
+    int may_recover;
+} faults_of[] = {
+    { GSA_OP_ALLOC, GSA_ERR_MEMORY, 1 },   { GSA_OP_OPEN, GSA_ERR_IO, 0 },  { GSA_OP_WRITE, GSA_ERR_IO, 0 },
+    { GSA_OP_SYNC, GSA_ERR_IO, 0 },        { GSA_OP_CLOSE, GSA_ERR_IO, 1 }, { GSA_OP_RENAME, GSA_ERR_IO, 0 },
+    { GSA_OP_MAKE_FOLDER, GSA_ERR_IO, 0 },
+};
+
+START_TEST(every_fault_is_reported)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.max_steps=1");
+    rig_set(&r, "model.encoder=star");
+    attempts = 0;
+    const int tried = gsa_faults_sweep(faults_of[_i].op, faults_of[_i].may_recover, faults_of[_i].expected, one_run, &r);
+    ck_assert_int_gt(tried, 2);
+    rig_close(&r);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
+    static const gsa_case cases[] = { GSA_CASE("faults", faults, 300) };
+    return gsa_run_suite("train_faults", cases, GSA_COUNT(cases), argc, argv);
+}
