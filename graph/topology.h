@@ -40,7 +40,7 @@ enum gsa_type { GSA_INT, GSA_REAL, GSA_BOOL, GSA_CHOICE, GSA_PATH };
 typedef struct gsa_param {
     const char *name;     /* [a-z][a-z0-9_]*; not "topology", "layers", "share" (the stack's own keys) */
     int32_t type, zero;
-    double low, high;     /* GSA_INT and GSA_REAL: the smallest and the largest value */
+    double low, high;     /* GSA_INT and GSA_REAL: the smallest and the largest value; of GSA_INT whole and within +-2^53 */
     const char *choices;  /* GSA_CHOICE: "clip,circular,clamp"; else NULL */
     const char *fallback; /* the value as text when none is given; NULL: must be given */
     const char *doc;      /* one line */
@@ -154,7 +154,8 @@ struct gsa_emitter {
     int64_t (*nodes)(gsa_emitter *, int kind, int64_t count);
     /* Optional, for inspection: the node's level and the tokens it stands for (first..last, inclusive). */
     void (*place)(gsa_emitter *, gsa_node, int level, int64_t first, int64_t last);
-    /* count edges into `to` from first, first+step, ... of one kind, labelled label, label+label_step, ...; count 0: none. */
+    /* count edges into `to` from first, first+step, ... of one kind, labelled label, label+label_step, ...; count 0: none,
+     * whatever else stands in the call. */
     void (*run)(gsa_emitter *, int phase, gsa_node first, int64_t count, int64_t step, gsa_node to, int32_t label,
                 int32_t label_step);
     void (*summary)(gsa_emitter *, gsa_node);      /* the node that GSA_SUMMARY_NODE reads                                   */
@@ -191,7 +192,7 @@ typedef struct gsa_topology {
     const char *reference; /* the paper */
     const gsa_param *params;
     int (*create)(const gsa_host *, const gsa_value *params, void **self); /* 0, or < 0 after fail(). NULL: self = params    */
-    void (*destroy)(const gsa_host *, void *self);                         /* runs after a failed create() too, if self set  */
+    void (*destroy)(const gsa_host *, void *self);                         /* needs create; runs after a failed one if self set */
     void (*describe)(const void *self, gsa_describer *);
     void (*emit)(const void *self, const gsa_example *, gsa_emitter *);
     void (*label)(const void *self, int phase, int32_t label, char *out, size_t size); /* optional: the label's name         */
@@ -203,6 +204,10 @@ typedef struct gsa_topology {
 /* extern const gsa_topology gsa_plugin_1: the symbol carries the ABI's major number, so that a plugin of another major is
  * refused before a byte of it is read. */
 #define GSA_PLUGIN gsa_plugin_1
+#if defined(__GNUC__)
+__attribute__((visibility("default"))) /* also where the plugin is built with -fvisibility=hidden */
+#endif
+extern const gsa_topology GSA_PLUGIN;
 
 #ifdef __cplusplus
 }

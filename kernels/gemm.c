@@ -10,7 +10,7 @@
 #include <omp.h>
 
 #define GSA_TEXT_OF(number) #number
-#define GSA_TEXT(number) GSA_TEXT_OF(number)
+#define GSA_TEXT(number)    GSA_TEXT_OF(number)
 
 /* oneDNN cuts the sums of a product by omp_get_max_threads(). The number belongs to the calling task, so that it can be 1
  * here without any other thread noticing; no parallel region is entered, so that forking stays safe. */
@@ -27,8 +27,8 @@ int gsa_gemm_f32(const gsa_gemm *g)
 #elif defined(GSA_HAVE_CBLAS)
 int gsa_gemm_f32(const gsa_gemm *g)
 {
-    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m,
-                (int)g->n, (int)g->k, 1, (const float *)g->a, (int)g->lda, (const float *)g->b, (int)g->ldb,
+    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
+                (int)g->m, (int)g->n, (int)g->k, 1, (const float *)g->a, (int)g->lda, (const float *)g->b, (int)g->ldb,
                 g->accumulate ? 1 : 0, (float *)g->c, (int)g->ldc);
     return 0;
 }
@@ -43,8 +43,8 @@ int gsa_gemm_f32(const gsa_gemm *g)
 #if defined(GSA_HAVE_CBLAS)
 int gsa_gemm_f64(const gsa_gemm *g)
 {
-    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m,
-                (int)g->n, (int)g->k, 1, (const double *)g->a, (int)g->lda, (const double *)g->b, (int)g->ldb,
+    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
+                (int)g->m, (int)g->n, (int)g->k, 1, (const double *)g->a, (int)g->lda, (const double *)g->b, (int)g->ldb,
                 g->accumulate ? 1 : 0, (double *)g->c, (int)g->ldc);
     return 0;
 }

@@ -79,14 +79,14 @@ try_packages()
     (need_packages "$@") >/dev/null 2>&1 || echo "not available here, going on without: $*"
 }
 
-# build PRESET FOLDER OPTION...: configures and builds; the log is shown where it fails.
+# build PRESET FOLDER OPTION...: configures and builds; what went wrong is shown.
 build()
 {
     local preset=$1 folder=$2 log
     shift 2
     log=$(mktemp)
     if ! (cd "$root" && cmake --preset "$preset" "$@" && cmake --build "$folder" -j "$(cores)") >"$log" 2>&1; then
-        tail -n 60 "$log" >&2
+        grep -E -A 6 'error:|CMake Error|undefined reference' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
         rm -f "$log"
         fail "the build failed (preset $preset)"
     fi

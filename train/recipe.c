@@ -4,6 +4,7 @@
 #include "gsa/parameters.h"
 #include "topologies/param.h"
 #include "topologies/words.h"
+#include "train/schedule.h"
 
 enum { PLACE = 512, LIST = 900 };
 static const char *const sections[] = { "task", "model", "train", "data", "encoder.N" };
@@ -159,7 +160,7 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
         return wrong(recipe, "train", "batch", error, "and batch_tokens are both 0: one of them must limit a batch");
     if (v->train_batch * v->train_accumulate > INT32_MAX)
         return wrong(recipe, "train", "accumulate", error, "times batch exceeds 2147483647 examples");
-    if (v->train_schedule == 3 && v->train_warmup == 0)
+    if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
         return wrong(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
     if (v->data_vectors_frozen && !*v->data_vectors && v->task_name == GSA_TASK_TEXT_CLASSIFICATION)
         return wrong(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");

@@ -42,12 +42,15 @@ static void forward_chunk(void *context, int64_t item)
             gather_columns(job, row, first, ref_smaller(REF_COLUMNS, job->cols - first));
 }
 
-static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols)
+static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean,
+                                    int64_t cols)
 {
     gsa_status status = gsa_ref_shape(b, "aggregate_forward", edges->rows, cols);
     if (status == GSA_OK) status = gsa_ref_check_edges(b, "aggregate_forward", edges, 0);
     if (status != GSA_OK) return status;
-    aggregate_job job = { .edges = edges, .parts = parts, .y = y, .mean = mean, .cols = cols, .chunk = ref_edge_chunk(edges) };
+    aggregate_job job = {
+        .edges = edges, .parts = parts, .y = y, .mean = mean, .cols = cols, .chunk = ref_edge_chunk(edges)
+    };
     gsa_team_run(b->team, ref_items(edges->rows, job.chunk), forward_chunk, &job);
     return GSA_OK;
 }

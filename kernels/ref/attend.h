@@ -17,16 +17,22 @@ typedef struct ref_attend {
 /* One block with its rows of K and V. */
 typedef struct ref_attend_block {
     ref_edge_block edge;
-    uint32_t first;                 /* place of the first edge in its row */
+    uint32_t first; /* place of the first edge in its row */
     const real *k[REF_BLOCK], *v[REF_BLOCK];
-    real factor[REF_BLOCK][4];      /* dropout of the heads 4i..4i+3 at work */
+    real factor[REF_BLOCK][4]; /* dropout of the heads 4i..4i+3 at work */
 } ref_attend_block;
 
 static inline ref_attend ref_attend_of(const gsa_attend_args *args)
 {
-    return (ref_attend){ .args = args, .edges = args->edges, .heads = args->heads, .dim = args->head_dim,
-                         .width = (int64_t)args->heads * args->head_dim, .scale = (real)args->scale,
-                         .r = args->label_vectors, .bias = args->label_bias, .drop = ref_drop_of(&args->dropout) };
+    return (ref_attend){ .args = args,
+                         .edges = args->edges,
+                         .heads = args->heads,
+                         .dim = args->head_dim,
+                         .width = (int64_t)args->heads * args->head_dim,
+                         .scale = (real)args->scale,
+                         .r = args->label_vectors,
+                         .bias = args->label_bias,
+                         .drop = ref_drop_of(&args->dropout) };
 }
 
 static inline gsa_status ref_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
@@ -63,23 +69,27 @@ static inline void ref_attend_draw(const ref_attend *t, int64_t row, int32_t hea
 }
 
 /* s_e = scale q.(k_e + r_l) + b_{l,head};  q stands at the head's columns. */
-static inline void ref_scores(const ref_attend *t, const ref_attend_block *block, const real *q, int32_t head, real *restrict s)
+static inline void ref_scores(const ref_attend *t, const ref_attend_block *block, const real *q, int32_t head,
+                              real *restrict s)
 {
     const int64_t at = (int64_t)head * t->dim;
     for (int32_t e = 0; e < block->edge.count; e++) s[e] = ref_dot(q, block->k[e] + at, t->dim);
     if (t->r)
-        for (int32_t e = 0; e < block->edge.count; e++) s[e] += ref_dot(q, t->r + (int64_t)block->edge.label[e] * t->dim, t->dim);
+        for (int32_t e = 0; e < block->edge.count; e++)
+            s[e] += ref_dot(q, t->r + (int64_t)block->edge.label[e] * t->dim, t->dim);
     for (int32_t e = 0; e < block->edge.count; e++) s[e] *= t->scale;
     if (t->bias)
         for (int32_t e = 0; e < block->edge.count; e++) s[e] += t->bias[(int64_t)block->edge.label[e] * t->heads + head];
 }
 
 /* y += sum_e p_e x_e[at ..], four edges at a time. */
-static inline void ref_mix(real *restrict y, const real *restrict p, const real *const *x, int64_t at, int32_t edges, int32_t dim)
+static inline void ref_mix(real *restrict y, const real *restrict p, const real *const *x, int64_t at, int32_t edges,
+                           int32_t dim)
 {
     int32_t e = 0;
     for (; e + 4 <= edges; e += 4) {
-        const real *restrict a = x[e] + at, *restrict b = x[e + 1] + at, *restrict c = x[e + 2] + at, *restrict d = x[e + 3] + at;
+        const real *restrict a = x[e] + at, *restrict b = x[e + 1] + at, *restrict c = x[e + 2] + at,
+                             *restrict d = x[e + 3] + at;
         for (int32_t i = 0; i < dim; i++) y[i] += (p[e] * a[i] + p[e + 1] * b[i]) + (p[e + 2] * c[i] + p[e + 3] * d[i]);
     }
     for (; e < edges; e++) ref_axpy(y, p[e], x[e] + at, dim);

@@ -11,9 +11,9 @@ enum { ITEMS = 32, PARTIAL_LIMIT = 1 << 22 /* elements of all partials, unless o
 
 typedef struct backward_job {
     ref_attend t;
-    int64_t chunk, chunks;    /* examples of an item; items along examples */
-    int32_t group, groups;    /* heads of an item, a multiple of 4; items along heads */
-    real *partial;            /* [chunks, groups][labels, dim] then [labels, group], or NULL */
+    int64_t chunk, chunks;     /* examples of an item; items along examples */
+    int32_t group, groups;     /* heads of an item, a multiple of 4; items along heads */
+    real *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
     int64_t partial_r, stride; /* elements of the first part, of both */
 } backward_job;
 
@@ -136,7 +136,8 @@ static void add_label_sums(const backward_job *job)
         if (t->args->dlabel_vectors) ref_axpy(t->args->dlabel_vectors, 1, partial, job->partial_r);
         if (t->args->dlabel_bias)
             for (int64_t l = 0; l < t->edges->labels; l++)
-                ref_axpy((real *)t->args->dlabel_bias + l * t->heads + first, 1, partial + job->partial_r + l * job->group, width);
+                ref_axpy((real *)t->args->dlabel_bias + l * t->heads + first, 1, partial + job->partial_r + l * job->group,
+                         width);
     }
 }
 

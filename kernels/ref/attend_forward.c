@@ -21,7 +21,8 @@ static real top_of(const real *s, int32_t count, real top)
 }
 
 /* Adds a block to one head's state and to o (not yet divided by the sum). */
-static void absorb(const ref_attend *t, const ref_attend_block *block, int32_t head, real *restrict s, softmax_state *state, real *o)
+static void absorb(const ref_attend *t, const ref_attend_block *block, int32_t head, real *restrict s, softmax_state *state,
+                   real *o)
 {
     const int32_t count = block->edge.count;
     const real top = top_of(s, count, state->top);
@@ -47,8 +48,7 @@ static void finish_weights(const ref_attend *t, int64_t row, int32_t first, int3
     const real *lse = (const real *)t->args->lse + row * t->heads;
     for (int64_t e = t->edges->edge_offset[row]; e < t->edges->edge_offset[row + 1]; e++) {
         real *weights = (real *)t->args->weights + e * t->heads;
-        for (int32_t h = first; h < last; h++)
-            weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : exp(weights[h] - lse[h]);
+        for (int32_t h = first; h < last; h++) weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : exp(weights[h] - lse[h]);
     }
 }
 

@@ -54,13 +54,14 @@ static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x, co
     return GSA_OK;
 }
 
-static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows, int64_t cols)
+static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
+                                  int64_t cols)
 {
     return run(b, "dropout_forward", y, x, dropout, 0, rows, cols);
 }
 
 static gsa_status dropout_backward(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
-                                     int64_t cols)
+                                   int64_t cols)
 {
     return run(b, "dropout_backward", dx, dy, dropout, 1, rows, cols);
 }

@@ -69,9 +69,9 @@ static gsa_status check(gsa_backend *b, const gsa_gemm *g)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)g->m,
                         (long long)g->n, (long long)g->k);
     if (g->ldc < g->n || g->lda < width_a || g->ldb < width_b)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected",
-                        (long long)g->ldc, (long long)g->lda, (long long)g->ldb, (long long)g->n, (long long)width_a,
-                        (long long)width_b);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected", (long long)g->ldc,
+                        (long long)g->lda, (long long)g->ldb, (long long)g->n, (long long)width_a, (long long)width_b);
     if (g->n > INT32_MAX || g->ldc > INT32_MAX || g->lda > INT32_MAX || g->ldb > INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT, "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
                         (long long)g->n, (long long)g->ldc, (long long)g->lda, (long long)g->ldb);
@@ -88,8 +88,8 @@ static int64_t chunks_of(const gsa_gemm *g, int64_t blocks)
     return chunks > needed ? chunks : needed;
 }
 
-static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k, int transpose_a,
-                       int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
+                       int transpose_a, int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
 {
     gemm_job job = { .whole = { c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate } };
     const gsa_status status = check(b, &job.whole);
@@ -108,8 +108,8 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     gsa_team_run(b->team, job.blocks * job.k_chunks, block_item, &job);
     const int failed = atomic_load(&job.failed);
     if (failed != 0)
-        return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld", gsa_gemm_library(),
-                        failed, (long long)m, (long long)n, (long long)k);
+        return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
+                        gsa_gemm_library(), failed, (long long)m, (long long)n, (long long)k);
     if (job.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
     return GSA_OK;
 }

@@ -39,7 +39,8 @@ static void entropy_chunk(void *context, int64_t item)
     job->partial[item] = sum;
 }
 
-static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*body)(void *, int64_t), double scale, real *loss)
+static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*body)(void *, int64_t), double scale,
+                          real *loss)
 {
     const int64_t items = ref_items(job->rows, job->chunk);
     job->partial = gsa_ref_scratch(b, op, items, sizeof(double));
@@ -58,7 +59,7 @@ static gsa_status check_entropy(gsa_backend *b, const char *op, const int32_t *t
 }
 
 static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int32_t *targets, double scale,
-                                          int64_t rows, int64_t classes)
+                                        int64_t rows, int64_t classes)
 {
     const gsa_status status = check_entropy(b, "cross_entropy_forward", targets, rows, classes);
     if (status != GSA_OK) return status;
@@ -82,7 +83,7 @@ static void entropy_back_chunk(void *context, int64_t item)
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                           const int32_t *targets, double scale, int64_t rows, int64_t classes)
+                                         const int32_t *targets, double scale, int64_t rows, int64_t classes)
 {
     const gsa_status status = check_entropy(b, "cross_entropy_backward", targets, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
@@ -105,7 +106,8 @@ static void square_chunk(void *context, int64_t item)
     job->partial[item] = sum;
 }
 
-static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale, int64_t count)
+static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
+                                       int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "square_error_forward", count, 1);
     if (status != GSA_OK) return status;
@@ -121,7 +123,7 @@ static void square_back_chunk(void *context, int64_t item)
 }
 
 static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,
-                                          double scale, int64_t count)
+                                        double scale, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "square_error_backward", count, 1);
     if (status != GSA_OK || dx == NULL) return status;

@@ -96,7 +96,8 @@ void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t siz
     gsa_ref_state *state = b->state;
     int64_t bytes;
     if (!gsa_mul(count, size, &bytes)) {
-        gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count, (long long)size);
+        gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
+                 (long long)size);
         return NULL;
     }
     if (state->scratch != NULL && bytes <= state->scratch_bytes) return state->scratch;
@@ -112,9 +113,11 @@ gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t c
 {
     int64_t count;
     if (rows < 0 || cols < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows, (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows,
+                        (long long)cols);
     if (!gsa_mul(rows, cols, &count) || !gsa_mul(count, b->real_bytes, &count))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows, (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows,
+                        (long long)cols);
     return GSA_OK;
 }
 
@@ -132,17 +135,17 @@ gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *wha
 {
     for (int64_t i = 0; i < count; i++)
         if (indices[i] < low || indices[i] >= high)
-            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %s %d of row %lld is outside %lld..%lld", op, what, (int)indices[i],
-                            (long long)i, (long long)low, (long long)high - 1);
+            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %s %d of row %lld is outside %lld..%lld", op, what,
+                            (int)indices[i], (long long)i, (long long)low, (long long)high - 1);
     return GSA_OK;
 }
 
 gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
 {
     if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op,
-                        (long long)edges->rows, (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds,
-                        GSA_MAX_KINDS);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op, (long long)edges->rows,
+                        (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds, GSA_MAX_KINDS);
     if (backward && edges->rows > 0 && edges->examples < 1)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples; the gradient is cut by example", op,
                         (long long)edges->rows, (int)edges->examples);

@@ -2,8 +2,8 @@
 #include "kernels/ref/ref.h"
 
 typedef struct norm_job {
-    real *y, *mean, *rstd;             /* forward */
-    real *dx, *dgain, *dbias;          /* backward; dgain and dbias are partials [items, cols] here, or NULL */
+    real *y, *mean, *rstd;    /* forward */
+    real *dx, *dgain, *dbias; /* backward; dgain and dbias are partials [items, cols] here, or NULL */
     const real *x, *dy, *gain, *bias;
     const real *kept_mean, *kept_rstd;
     double eps;
@@ -54,11 +54,13 @@ static gsa_status check_norm(gsa_backend *b, const char *op, int64_t rows, int64
 }
 
 static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain,
-                                 const void *bias, double eps, int64_t rows, int64_t cols)
+                               const void *bias, double eps, int64_t rows, int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_forward", rows, cols);
     if (status != GSA_OK) return status;
-    norm_job job = { .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .eps = eps, .rows = rows, .cols = cols };
+    norm_job job = {
+        .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .eps = eps, .rows = rows, .cols = cols
+    };
     job.chunk = ref_row_chunk(cols);
     gsa_team_run(b->team, ref_items(rows, job.chunk), norm_chunk, &job);
     return GSA_OK;
@@ -130,11 +132,13 @@ static gsa_status run_back(gsa_backend *b, const char *op, norm_job *job, real *
 }
 
 static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                                  const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols)
+                                const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_backward", rows, cols);
     if (status != GSA_OK) return status;
-    norm_job job = { .dx = dx, .x = x, .dy = dy, .gain = gain, .kept_mean = mean, .kept_rstd = rstd, .rows = rows, .cols = cols };
+    norm_job job = {
+        .dx = dx, .x = x, .dy = dy, .gain = gain, .kept_mean = mean, .kept_rstd = rstd, .rows = rows, .cols = cols
+    };
     return run_back(b, "norm_backward", &job, dgain, dbias);
 }
 

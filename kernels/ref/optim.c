@@ -25,7 +25,7 @@ static void adam_chunk(void *context, int64_t item)
 }
 
 static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
-                         int64_t count)
+                       int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "adam", count, 1);
     if (status != GSA_OK || !isfinite(control[1])) return status;
@@ -54,7 +54,7 @@ static void sgd_chunk(void *context, int64_t item)
 }
 
 static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const double *control, double lr, double momentum,
-                        double l2, int64_t count)
+                      double l2, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "sgd", count, 1);
     if (status != GSA_OK || !isfinite(control[1])) return status;

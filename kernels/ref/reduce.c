@@ -28,7 +28,8 @@ static void sum_chunk(void *context, int64_t item)
     job->partial[item] = (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-static gsa_status total(gsa_backend *b, const char *op, double *out, const void *x, int square, int accumulate, int64_t count)
+static gsa_status total(gsa_backend *b, const char *op, double *out, const void *x, int square, int accumulate,
+                        int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, op, count, 1);
     if (status != GSA_OK) return status;

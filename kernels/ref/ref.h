@@ -34,9 +34,9 @@ void GSA_REF(fill_reduce)(gsa_backend *b);
 void GSA_REF(fill_rows)(gsa_backend *b);
 
 enum {
-    REF_CHUNK = 16384,  /* elements an item handles at least */
-    REF_PARTIALS = 64,  /* most partial sums of one reduction over rows: bounds the scratch */
-    REF_COLUMNS = 64    /* columns an item handles where rows cannot be cut; also the width of sums kept on the stack */
+    REF_CHUNK = 16384, /* elements an item handles at least */
+    REF_PARTIALS = 64, /* most partial sums of one reduction over rows: bounds the scratch */
+    REF_COLUMNS = 64   /* columns an item handles where rows cannot be cut; also the width of sums kept on the stack */
 };
 
 static inline int64_t ref_items(int64_t count, int64_t chunk)
@@ -84,7 +84,8 @@ static inline void ref_axpy(real *restrict y, real scale, const real *restrict x
 }
 
 /* out[c] += sum over partials of partial[p * stride + c], p ascending. */
-static inline void ref_add_partials(real *restrict out, const real *restrict partial, int64_t partials, int64_t stride, int64_t cols)
+static inline void ref_add_partials(real *restrict out, const real *restrict partial, int64_t partials, int64_t stride,
+                                    int64_t cols)
 {
     for (int64_t p = 0; p < partials; p++) ref_axpy(out, 1, partial + p * stride, cols);
 }

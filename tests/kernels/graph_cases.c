@@ -7,7 +7,8 @@
 #define S(i) (r->shape[i])
 
 /* ---- dropout of states: rows, cols, p in percent ---- */
-static const op_shape dropout_shapes[] = { { 0, 5, 30 }, { 5, 0, 30 }, { 1, 1, 0 }, { 7, 10, 30 }, { 7, 3, 90 }, { 300, 101, 50 }, { 20, 1000, 10 } };
+static const op_shape dropout_shapes[] = { { 0, 5, 30 }, { 5, 0, 30 },     { 1, 1, 0 },     { 7, 10, 30 },
+                                           { 7, 3, 90 }, { 300, 101, 50 }, { 20, 1000, 10 } };
 static const op_shape dropout_grads[] = { { 5, 6, 30 }, { 4, 3, 0 } };
 static const op_shape dropout_big[] = { { 3000, 37, 20 }, { 50, 1001, 50 } };
 
@@ -55,8 +56,8 @@ static void dropout_oracle_backward(rig *r)
 }
 
 /* ---- aggregate: nodes, cols, mean, examples ---- */
-static const op_shape aggregate_shapes[] = { { 0, 3, 0, 1 }, { 1, 1, 1, 1 }, { 20, 0, 0, 2 }, { 20, 7, 0, 3 }, { 20, 7, 1, 3 }, { 60, 100, 0, 1 },
-                                             { 60, 130, 1, 20 }, { 200, 33, 1, 4 } };
+static const op_shape aggregate_shapes[] = { { 0, 3, 0, 1 },  { 1, 1, 1, 1 },    { 20, 0, 0, 2 },    { 20, 7, 0, 3 },
+                                             { 20, 7, 1, 3 }, { 60, 100, 0, 1 }, { 60, 130, 1, 20 }, { 200, 33, 1, 4 } };
 static const op_shape aggregate_grads[] = { { 8, 3, 0, 2 }, { 8, 3, 1, 2 } };
 static const op_shape aggregate_big[] = { { 600, 100, 1, 30 }, { 600, 70, 0, 1 }, { 600, 5, 1, 3 } };
 
@@ -110,20 +111,39 @@ static void aggregate_oracle_backward(rig *r)
 /* ---- attend: nodes, heads, head_dim, examples, flags ---- */
 enum { VECTORS = 1, BIAS = 2, DROP = 4, WEIGHTS = 8, ALIAS = 16, ONLY_V = 32, INFINITE = 64 };
 static const op_shape attend_shapes[] = {
-    { 0, 2, 3, 1, 0 },            { 1, 1, 1, 1, 0 },           { 20, 0, 4, 2, 0 },            { 20, 3, 0, 2, 3 },
-    { 20, 1, 8, 1, WEIGHTS },     { 20, 10, 10, 2, 0 },        { 20, 3, 5, 3, 1 },            { 20, 3, 5, 3, 2 },
-    { 20, 6, 4, 3, 3 | WEIGHTS }, { 20, 5, 7, 2, 7 | WEIGHTS }, { 30, 2, 9, 4, ALIAS | 3 },   { 30, 2, 33, 4, ONLY_V | 3 },
-    { 64, 35, 2, 1, 15 },         { 64, 4, 16, 20, 3 | INFINITE | WEIGHTS }, { 30, 4, 6, 2, ALIAS | DROP | 2 },
+    { 0, 2, 3, 1, 0 },
+    { 1, 1, 1, 1, 0 },
+    { 20, 0, 4, 2, 0 },
+    { 20, 3, 0, 2, 3 },
+    { 20, 1, 8, 1, WEIGHTS },
+    { 20, 10, 10, 2, 0 },
+    { 20, 3, 5, 3, 1 },
+    { 20, 3, 5, 3, 2 },
+    { 20, 6, 4, 3, 3 | WEIGHTS },
+    { 20, 5, 7, 2, 7 | WEIGHTS },
+    { 30, 2, 9, 4, ALIAS | 3 },
+    { 30, 2, 33, 4, ONLY_V | 3 },
+    { 64, 35, 2, 1, 15 },
+    { 64, 4, 16, 20, 3 | INFINITE | WEIGHTS },
+    { 30, 4, 6, 2, ALIAS | DROP | 2 },
     { 100, 2, 64, 2, 4 },
 };
-static const op_shape attend_grads[] = { { 8, 2, 3, 2, 0 }, { 8, 3, 2, 2, 3 }, { 8, 5, 2, 2, 7 }, { 8, 2, 2, 1, ALIAS | 3 } };
-static const op_shape attend_big[] = { { 400, 10, 10, 30, 0 }, { 400, 10, 10, 30, 7 }, { 400, 8, 5, 1, 3 }, { 400, 3, 7, 3, 15 } };
+static const op_shape attend_grads[] = {
+    { 8, 2, 3, 2, 0 }, { 8, 3, 2, 2, 3 }, { 8, 5, 2, 2, 7 }, { 8, 2, 2, 1, ALIAS | 3 }
+};
+static const op_shape attend_big[] = {
+    { 400, 10, 10, 30, 0 }, { 400, 10, 10, 30, 7 }, { 400, 8, 5, 1, 3 }, { 400, 3, 7, 3, 15 }
+};
 
 static void attend_setup(rig *r)
 {
     const int64_t heads = S(1), dim = S(2), flags = S(4);
     if (!r->has_edges) /* a test may bring its own graph */
-        rig_edges(r, (edges_wish){ .examples = (int32_t)S(3), .kinds = 2, .row_kinds = 2, .labels = 5, .nodes = S(0),
+        rig_edges(r, (edges_wish){ .examples = (int32_t)S(3),
+                                   .kinds = 2,
+                                   .row_kinds = 2,
+                                   .labels = 5,
+                                   .nodes = S(0),
                                    .equal_kinds = (flags & ALIAS) != 0 });
     const gsa_edges *e = &r->device;
     rig_real(r, "q", RIG_INPUT, e->rows, heads * dim, 1);
@@ -161,8 +181,15 @@ static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa
         const int at = attend_part(r, k);
         parts[k] = (gsa_part){ R_AT(at), R_AT(at + 1), wanted(r, at, 0), wanted(r, at + 1, 1) };
     }
-    gsa_attend_args args = { .edges = &r->device, .heads = (int32_t)S(1), .head_dim = (int32_t)S(2), .scale = 0.6, .q = R_AT(0),
-                             .parts = parts, .dropout = r->dropout, .out = R_AT(5), .lse = R_AT(6) };
+    gsa_attend_args args = { .edges = &r->device,
+                             .heads = (int32_t)S(1),
+                             .head_dim = (int32_t)S(2),
+                             .scale = 0.6,
+                             .q = R_AT(0),
+                             .parts = parts,
+                             .dropout = r->dropout,
+                             .out = R_AT(5),
+                             .lse = R_AT(6) };
     if (vectors >= 0) args.label_vectors = R_AT(vectors);
     if (bias >= 0) args.label_bias = R_AT(bias);
     if (weights >= 0 && !backward) args.weights = R_AT(weights);
@@ -187,14 +214,21 @@ static void attend_dense(rig *r, int backward)
 {
     const gsa_edges *edges = &r->maker.view;
     dense_part parts[GSA_MAX_KINDS] = { { 0 } };
-    const int vectors = rig_find(r, "r"), bias = rig_find(r, "b"), weights = rig_find(r, "weights"), only_v = (S(4) & ONLY_V) != 0;
+    const int vectors = rig_find(r, "r"), bias = rig_find(r, "b"), weights = rig_find(r, "weights"),
+              only_v = (S(4) & ONLY_V) != 0;
     int32_t *room = calloc((size_t)edges->examples + 2 * (size_t)edges->rows + 3, sizeof *room);
     for (int k = 0; k < 2; k++) {
         const int at = attend_part(r, k);
         parts[k] = (dense_part){ R_X(at), R_X(at + 1), only_v ? NULL : R_DX(at), R_DX(at + 1) };
     }
-    dense_attend d = { .edges = edges, .heads = (int32_t)S(1), .dim = (int32_t)S(2), .scale = 0.6, .q = R_X(0), .parts = parts,
-                       .out = R_Y(5), .lse = R_Y(6) };
+    dense_attend d = { .edges = edges,
+                       .heads = (int32_t)S(1),
+                       .dim = (int32_t)S(2),
+                       .scale = 0.6,
+                       .q = R_X(0),
+                       .parts = parts,
+                       .out = R_Y(5),
+                       .lse = R_Y(6) };
     d.dropout = host_dropout(r, room, room + edges->examples + 1, room + edges->examples + edges->rows + 2, edges->rows);
     if (vectors >= 0) d.r = R_X(vectors);
     if (bias >= 0) d.bias = R_X(bias);
@@ -218,10 +252,11 @@ static void attend_oracle_backward(rig *r)
 }
 
 const op_case graph_cases[] = {
-    { "dropout", "dropout_forward dropout_backward", OP_SHAPES(dropout_shapes), OP_SHAPES(dropout_grads), OP_SHAPES(dropout_big),
-      dropout_setup, dropout_forward, dropout_backward, dropout_oracle, dropout_oracle_backward },
+    { "dropout", "dropout_forward dropout_backward", OP_SHAPES(dropout_shapes), OP_SHAPES(dropout_grads),
+      OP_SHAPES(dropout_big), dropout_setup, dropout_forward, dropout_backward, dropout_oracle, dropout_oracle_backward },
     { "aggregate", "aggregate_forward aggregate_backward", OP_SHAPES(aggregate_shapes), OP_SHAPES(aggregate_grads),
-      OP_SHAPES(aggregate_big), aggregate_setup, aggregate_forward, aggregate_backward, aggregate_oracle, aggregate_oracle_backward },
+      OP_SHAPES(aggregate_big), aggregate_setup, aggregate_forward, aggregate_backward, aggregate_oracle,
+      aggregate_oracle_backward },
     { "attend", "attend_forward attend_backward", OP_SHAPES(attend_shapes), OP_SHAPES(attend_grads), OP_SHAPES(attend_big),
       attend_setup, attend_forward, attend_backward, attend_oracle, attend_oracle_backward },
 };

@@ -6,14 +6,14 @@
 
 /* ---- gemm: m, n, k, 1 transpose a | 2 transpose b | 4 accumulate | 8 padded strides ---- */
 static const op_shape gemm_shapes[] = {
-    { 0, 3, 2, 0 },    { 3, 0, 2, 0 },      { 3, 2, 0, 0 },       { 3, 2, 0, 4 },       { 1, 1, 1, 0 },       { 1, 1, 1, 7 },
-    { 5, 7, 3, 0 },    { 5, 7, 3, 1 },      { 5, 7, 3, 2 },       { 5, 7, 3, 3 },       { 5, 7, 3, 4 },       { 5, 7, 3, 9 },
-    { 5, 7, 3, 10 },   { 5, 7, 3, 15 },     { 17, 65, 129, 0 },   { 17, 65, 129, 3 },   { 257, 33, 20, 2 },   { 300, 4, 5, 8 },
-    { 9, 11, 2100, 1 }, { 9, 11, 2100, 5 }, { 9, 11, 2100, 13 },  { 270, 3, 4097, 1 },  { 1, 300, 40, 2 },    { 64, 64, 64, 6 },
+    { 0, 3, 2, 0 },     { 3, 0, 2, 0 },     { 3, 2, 0, 0 },      { 3, 2, 0, 4 },      { 1, 1, 1, 0 },     { 1, 1, 1, 7 },
+    { 5, 7, 3, 0 },     { 5, 7, 3, 1 },     { 5, 7, 3, 2 },      { 5, 7, 3, 3 },      { 5, 7, 3, 4 },     { 5, 7, 3, 9 },
+    { 5, 7, 3, 10 },    { 5, 7, 3, 15 },    { 17, 65, 129, 0 },  { 17, 65, 129, 3 },  { 257, 33, 20, 2 }, { 300, 4, 5, 8 },
+    { 9, 11, 2100, 1 }, { 9, 11, 2100, 5 }, { 9, 11, 2100, 13 }, { 270, 3, 4097, 1 }, { 1, 300, 40, 2 },  { 64, 64, 64, 6 },
 };
 static const op_shape gemm_big[] = {
-    { 1000, 70, 33, 2 },   { 513, 100, 100, 0 },   { 100, 100, 6400, 1 }, { 31, 17, 5000, 5 },  { 300, 20, 3000, 1 },
-    { 7, 1000, 2049, 3 },  { 1023, 5, 7, 14 },     { 10, 10, 20000, 1 },  { 255, 257, 1025, 0 },
+    { 1000, 70, 33, 2 },  { 513, 100, 100, 0 }, { 100, 100, 6400, 1 }, { 31, 17, 5000, 5 },   { 300, 20, 3000, 1 },
+    { 7, 1000, 2049, 3 }, { 1023, 5, 7, 14 },   { 10, 10, 20000, 1 },  { 255, 257, 1025, 0 },
 };
 static const op_shape gemm_grads[] = { { 2, 3, 4, 0, 1 } };
 
@@ -140,8 +140,9 @@ static void zero_oracle(rig *r)
 
 /* ---- activations: count, activation ---- */
 static const op_shape activate_shapes[] = {
-    { 0, 0 }, { 1, 0 }, { 333, 0 }, { 20000, 0 }, { 0, 1 }, { 1, 1 }, { 333, 1 }, { 20000, 1 }, { 0, 2 }, { 1, 2 },
-    { 333, 2 }, { 20000, 2 }, { 0, 3 }, { 1, 3 }, { 333, 3 }, { 20000, 3 }, { 0, 4 }, { 1, 4 }, { 333, 4 }, { 20000, 4 },
+    { 0, 0 },     { 1, 0 },     { 333, 0 }, { 20000, 0 }, { 0, 1 },     { 1, 1 },     { 333, 1 },
+    { 20000, 1 }, { 0, 2 },     { 1, 2 },   { 333, 2 },   { 20000, 2 }, { 0, 3 },     { 1, 3 },
+    { 333, 3 },   { 20000, 3 }, { 0, 4 },   { 1, 4 },     { 333, 4 },   { 20000, 4 },
 };
 static const op_shape activate_grads[] = { { 20, 0, 0, 0, 1 }, { 20, 1, 0, 0, 1 }, { 20, 2 }, { 20, 3 }, { 20, 4 } };
 static const op_shape activate_big[] = { { 70001, 0 }, { 70001, 1 }, { 70001, 2 }, { 70001, 3 }, { 70001, 4 } };
@@ -183,7 +184,8 @@ static void activate_oracle_backward(rig *r)
 }
 
 /* ---- norm: rows, cols ---- */
-static const op_shape norm_shapes[] = { { 0, 5 }, { 1, 1 }, { 1, 2 }, { 3, 7 }, { 17, 100 }, { 700, 33 }, { 2, 1000 }, { 5, 5 } };
+static const op_shape norm_shapes[] = { { 0, 5 },    { 1, 1 },    { 1, 2 },    { 3, 7 },
+                                        { 17, 100 }, { 700, 33 }, { 2, 1000 }, { 5, 5 } };
 static const op_shape norm_grads[] = { { 1, 2 }, { 3, 5 }, { 4, 10 } };
 static const double norm_eps = 1e-3;
 
@@ -223,20 +225,22 @@ static void norm_oracle_backward(rig *r)
     const int64_t cols = S(1);
     for (int64_t row = 0; row < S(0); row++) {
         const double *x = R_X(3) + row * cols, *dy = R_DY(0) + row * cols, mean = R_Y(1)[row], rstd = R_Y(2)[row];
+        double *dx = R_DX(3) + row * cols;
         for (int64_t i = 0; i < cols; i++) {
             const double hat = (x[i] - mean) * rstd;
             R_DX(4)[i] += dy[i] * hat;
             R_DX(5)[i] += dy[i];
-            for (int64_t j = 0; j < cols; j++)
-                R_DX(3)[row * cols + j] += dy[i] * R_X(4)[i] * rstd *
-                                           ((i == j) - 1.0 / (double)cols - hat * (x[j] - mean) * rstd / (double)cols);
+            for (int64_t j = 0; j < cols; j++) {
+                const double slope = (i == j) - 1.0 / (double)cols - hat * (x[j] - mean) * rstd / (double)cols;
+                dx[j] += dy[i] * R_X(4)[i] * rstd * slope;
+            }
         }
     }
 }
 
 /* ---- gather: rows, cols, table rows, 1 accumulate | 2 row 0 frozen ---- */
-static const op_shape gather_shapes[] = { { 0, 4, 3 }, { 3, 0, 3 }, { 5, 4, 1 }, { 1, 1, 1, 1 }, { 40, 9, 6 }, { 40, 9, 6, 2 },
-                                          { 40, 9, 6, 1 }, { 500, 70, 90, 3 } };
+static const op_shape gather_shapes[] = { { 0, 4, 3 },  { 3, 0, 3 },     { 5, 4, 1 },     { 1, 1, 1, 1 },
+                                          { 40, 9, 6 }, { 40, 9, 6, 2 }, { 40, 9, 6, 1 }, { 500, 70, 90, 3 } };
 static const op_shape gather_grads[] = { { 7, 3, 4, 0 }, { 7, 3, 4, 1 } };
 static const op_shape gather_big[] = { { 2000, 100, 50, 2 }, { 500, 333, 1000, 1 } };
 
@@ -301,8 +305,9 @@ static void select_oracle_backward(rig *r)
 }
 
 /* ---- pool: examples, most rows of one, cols, maximum ---- */
-static const op_shape pool_shapes[] = { { 0, 4, 3, 0 }, { 3, 0, 2, 0 }, { 4, 5, 0, 0 }, { 1, 1, 1, 0 }, { 6, 9, 7, 0 }, { 3, 200, 130, 0 },
-                                        { 0, 4, 3, 1 }, { 3, 0, 2, 1 }, { 4, 5, 0, 1 }, { 1, 1, 1, 1 }, { 6, 9, 7, 1 }, { 3, 200, 130, 1 } };
+static const op_shape pool_shapes[] = { { 0, 4, 3, 0 }, { 3, 0, 2, 0 },     { 4, 5, 0, 0 }, { 1, 1, 1, 0 },
+                                        { 6, 9, 7, 0 }, { 3, 200, 130, 0 }, { 0, 4, 3, 1 }, { 3, 0, 2, 1 },
+                                        { 4, 5, 0, 1 }, { 1, 1, 1, 1 },     { 6, 9, 7, 1 }, { 3, 200, 130, 1 } };
 static const op_shape pool_grads[] = { { 4, 5, 3, 0 }, { 4, 5, 3, 1, 1 } };
 static const op_shape pool_big[] = { { 50, 60, 100, 0 }, { 50, 60, 100, 1 }, { 1, 500, 700, 1 } };
 
@@ -450,7 +455,9 @@ static void sums_oracle(rig *r)
 }
 
 /* squares in thousandths (negative: NaN), max_norm in tenths */
-static const op_shape clip_shapes[] = { { 0, 0 }, { 0, 10 }, { 4000, 10 }, { 250, 10 }, { 4000, 0 }, { -1, 10 }, { 1000, 10 } };
+static const op_shape clip_shapes[] = {
+    { 0, 0 }, { 0, 10 }, { 4000, 10 }, { 250, 10 }, { 4000, 0 }, { -1, 10 }, { 1000, 10 }
+};
 static void clip_setup(rig *r)
 {
     rig_other(r, "control", RIG_DOUBLE, RIG_KEPT, 2, (double[]){ -7, -7 });
@@ -468,7 +475,8 @@ static void clip_oracle(rig *r)
 }
 
 /* ---- optimisers: count, 1 decay | 2 l2 | 4 control not finite | 8 no momentum ---- */
-static const op_shape optim_shapes[] = { { 0 }, { 1 }, { 100 }, { 100, 1 }, { 100, 2 }, { 100, 4 }, { 100, 8 }, { 20000, 3 }, { 20000, 10 } };
+static const op_shape optim_shapes[] = { { 0 },      { 1 },      { 100 },      { 100, 1 },   { 100, 2 },
+                                         { 100, 4 }, { 100, 8 }, { 20000, 3 }, { 20000, 10 } };
 static const op_shape optim_big[] = { { 70001, 3 } };
 
 static void optim_setup(rig *r)
@@ -483,8 +491,14 @@ static void optim_setup(rig *r)
 }
 static gsa_adam adam_of(rig *r)
 {
-    return (gsa_adam){ .lr = 0.01, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-6, .correct1 = 1 - 0.9, .correct2 = 1 - 0.98,
-                       .decay = (S(1) & 1) ? 0.3 : 0, .l2 = (S(1) & 2) ? 0.2 : 0 };
+    return (gsa_adam){ .lr = 0.01,
+                       .beta1 = 0.9,
+                       .beta2 = 0.98,
+                       .eps = 1e-6,
+                       .correct1 = 1 - 0.9,
+                       .correct2 = 1 - 0.98,
+                       .decay = (S(1) & 1) ? 0.3 : 0,
+                       .l2 = (S(1) & 2) ? 0.2 : 0 };
 }
 static gsa_status adam_forward(rig *r)
 {
@@ -516,19 +530,22 @@ static void sgd_oracle(rig *r)
 
 #define NO_GRAD gemm_grads, 0
 const op_case op_cases[] = {
-    { "gemm", "gemm", OP_SHAPES(gemm_shapes), NO_GRAD, OP_SHAPES(gemm_big), gemm_setup, gemm_forward, NULL, gemm_oracle, NULL },
-    { "bias", "bias_forward bias_backward", OP_SHAPES(matrix_shapes), OP_SHAPES(matrix_grads), OP_SHAPES(matrix_big), bias_setup,
-      bias_forward, bias_backward, bias_oracle, bias_oracle_backward },
+    { "gemm", "gemm", OP_SHAPES(gemm_shapes), NO_GRAD, OP_SHAPES(gemm_big), gemm_setup, gemm_forward, NULL, gemm_oracle,
+      NULL },
+    { "bias", "bias_forward bias_backward", OP_SHAPES(matrix_shapes), OP_SHAPES(matrix_grads), OP_SHAPES(matrix_big),
+      bias_setup, bias_forward, bias_backward, bias_oracle, bias_oracle_backward },
     { "add", "add", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_setup, add_forward, NULL, add_oracle, NULL },
-    { "add in place", "add", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup, add_in_place_forward, NULL,
-      add_in_place_oracle, NULL },
-    { "accumulate", "accumulate", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup, accumulate_forward,
-      NULL, accumulate_oracle, NULL },
-    { "copy", "copy", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_setup, copy_forward, NULL, copy_oracle, NULL },
-    { "zero_fill", "zero_fill", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup, zero_forward, NULL,
-      zero_oracle, NULL },
+    { "add in place", "add", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup,
+      add_in_place_forward, NULL, add_in_place_oracle, NULL },
+    { "accumulate", "accumulate", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup,
+      accumulate_forward, NULL, accumulate_oracle, NULL },
+    { "copy", "copy", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_setup, copy_forward, NULL, copy_oracle,
+      NULL },
+    { "zero_fill", "zero_fill", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup, zero_forward,
+      NULL, zero_oracle, NULL },
     { "activate", "activate_forward activate_backward", OP_SHAPES(activate_shapes), OP_SHAPES(activate_grads),
-      OP_SHAPES(activate_big), activate_setup, activate_forward, activate_backward, activate_oracle, activate_oracle_backward },
+      OP_SHAPES(activate_big), activate_setup, activate_forward, activate_backward, activate_oracle,
+      activate_oracle_backward },
     { "norm", "norm_forward norm_backward", OP_SHAPES(norm_shapes), OP_SHAPES(norm_grads), OP_SHAPES(matrix_big), norm_setup,
       norm_forward, norm_backward, norm_oracle, norm_oracle_backward },
     { "gather", "gather_forward gather_backward", OP_SHAPES(gather_shapes), OP_SHAPES(gather_grads), OP_SHAPES(gather_big),
@@ -541,11 +558,14 @@ const op_case op_cases[] = {
       OP_SHAPES(entropy_big), entropy_setup, entropy_forward, entropy_backward, entropy_oracle, entropy_oracle_backward },
     { "square_error", "square_error_forward square_error_backward", OP_SHAPES(count_shapes), OP_SHAPES(square_grads),
       OP_SHAPES(count_big), square_setup, square_forward, square_backward, square_oracle, square_oracle_backward },
-    { "sums", "sum sum_squares count_bad", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), sums_setup, sums_forward, NULL,
-      sums_oracle, NULL },
-    { "clip", "clip", OP_SHAPES(clip_shapes), NO_GRAD, OP_SHAPES(clip_shapes), clip_setup, clip_forward, NULL, clip_oracle, NULL },
-    { "adam", "adam", OP_SHAPES(optim_shapes), NO_GRAD, OP_SHAPES(optim_big), optim_setup, adam_forward, NULL, adam_oracle, NULL },
-    { "sgd", "sgd", OP_SHAPES(optim_shapes), NO_GRAD, OP_SHAPES(optim_big), optim_setup, sgd_forward, NULL, sgd_oracle, NULL },
+    { "sums", "sum sum_squares count_bad", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), sums_setup, sums_forward,
+      NULL, sums_oracle, NULL },
+    { "clip", "clip", OP_SHAPES(clip_shapes), NO_GRAD, OP_SHAPES(clip_shapes), clip_setup, clip_forward, NULL, clip_oracle,
+      NULL },
+    { "adam", "adam", OP_SHAPES(optim_shapes), NO_GRAD, OP_SHAPES(optim_big), optim_setup, adam_forward, NULL, adam_oracle,
+      NULL },
+    { "sgd", "sgd", OP_SHAPES(optim_shapes), NO_GRAD, OP_SHAPES(optim_big), optim_setup, sgd_forward, NULL, sgd_oracle,
+      NULL },
 };
 const int op_case_count = (int)(sizeof op_cases / sizeof *op_cases);
 

@@ -8,18 +8,18 @@ typedef int64_t op_shape[5];
 
 typedef struct op_case {
     const char *name;
-    const char *covers;           /* entries of gsa_backend that this case calls */
-    const op_shape *shapes;       /* parity */
+    const char *covers;     /* entries of gsa_backend that this case calls */
+    const op_shape *shapes; /* parity */
     int shape_count;
-    const op_shape *grad_shapes;  /* central differences; the last number 1: random inputs only (the op has a kink) */
+    const op_shape *grad_shapes; /* central differences; the last number 1: random inputs only (the op has a kink) */
     int grad_count;
-    const op_shape *big_shapes;   /* threads: more items than threads */
+    const op_shape *big_shapes; /* threads: more items than threads */
     int big_count;
     void (*setup)(rig *r);
     gsa_status (*forward)(rig *r);
-    gsa_status (*backward)(rig *r);   /* NULL: none */
-    void (*oracle)(rig *r);           /* fills `want` of what forward writes */
-    void (*oracle_backward)(rig *r);  /* adds to `want` of the gradients */
+    gsa_status (*backward)(rig *r);  /* NULL: none */
+    void (*oracle)(rig *r);          /* fills `want` of what forward writes */
+    void (*oracle_backward)(rig *r); /* adds to `want` of the gradients */
 } op_case;
 
 extern const op_case op_cases[];

@@ -52,10 +52,14 @@ static double decode_one(const rig_tensor *t, const char *from)
     } x;
     memcpy(&x, from, (size_t)t->bytes);
     switch (t->type) {
-    case RIG_BYTE: return x.byte;
-    case RIG_INT32: return x.small;
-    case RIG_INT64: return (double)x.large;
-    default: return t->bytes == 4 ? (double)x.f : x.d;
+    case RIG_BYTE:
+        return x.byte;
+    case RIG_INT32:
+        return x.small;
+    case RIG_INT64:
+        return (double)x.large;
+    default:
+        return t->bytes == 4 ? (double)x.f : x.d;
     }
 }
 
@@ -266,7 +270,8 @@ static double scale_of(const double *want, int64_t count)
     return top;
 }
 
-static int compare_array(const rig_tensor *t, const rig_array *a, const char *name, const char *what, double nmse, double per_row)
+static int compare_array(const rig_tensor *t, const rig_array *a, const char *name, const char *what, double nmse,
+                         double per_row)
 {
     const double whole = scale_of(a->want, t->count);
     double gap2 = 0, want2 = 0;
@@ -280,8 +285,8 @@ static int compare_array(const rig_tensor *t, const rig_array *a, const char *na
                 continue;
             }
             if (!(fabs(got - want) <= per_row * scale)) {
-                fprintf(stderr, "%s: %s%s[%lld] = %.17g, expected %.17g (row scale %.3g)\n", name, what, t->name, (long long)i, got,
-                        want, scale);
+                fprintf(stderr, "%s: %s%s[%lld] = %.17g, expected %.17g (row scale %.3g)\n", name, what, t->name,
+                        (long long)i, got, want, scale);
                 return 1;
             }
             gap2 += (got - want) * (got - want);

@@ -64,10 +64,10 @@ int rig_bands_touched(rig *r); /* 0, or prints where */
 /* Compares value with want of everything that forward (or backward) writes: NMSE and max error over row scale. */
 int rig_compare(const rig *r, const char *name, int gradients, double nmse, double per_row);
 
-#define R_AT(i) (r->t[i].data.at)          /* in the backend */
-#define R_D(i) (r->t[i].grad.at)
-#define R_X(i) (r->t[i].data.start)        /* host: what the op is given */
-#define R_Y(i) (r->t[i].data.want)         /* host: what is expected */
+#define R_AT(i) (r->t[i].data.at) /* in the backend */
+#define R_D(i)  (r->t[i].grad.at)
+#define R_X(i)  (r->t[i].data.start) /* host: what the op is given */
+#define R_Y(i)  (r->t[i].data.want)  /* host: what is expected */
 #define R_DY(i) (r->t[i].grad.start)
 #define R_DX(i) (r->t[i].grad.want)
 

@@ -57,7 +57,8 @@ START_TEST(equals_dense_attention)
         for (int real = 0; real < 2; real++) {
             char name[96];
             rig r;
-            snprintf(name, sizeof name, "graph %d, seed %llu, flags %d", _i * GRAPHS + g, (unsigned long long)seed, (int)safe[4]);
+            snprintf(name, sizeof name, "graph %d, seed %llu, flags %d", _i * GRAPHS + g, (unsigned long long)seed,
+                     (int)safe[4]);
             rig_begin(&r, backends[real], seed, RIG_RANDOM, safe);
             check(&r, name);
         }
@@ -109,7 +110,8 @@ static void make_renamed(edges_maker *m, const edges_list *list, int64_t nodes, 
     for (int64_t row = 0; row < nodes; row++) {
         edges_row(m, 0, (int32_t)row);
         for (int64_t e = 0; e < list->total; e++)
-            if (list->row[e] == old[row]) edges_run(m, (gsa_run){ (int32_t)order[list->source[e]], 1, 1, list->label[e], 0, 0 });
+            if (list->row[e] == old[row])
+                edges_run(m, (gsa_run){ (int32_t)order[list->source[e]], 1, 1, list->label[e], 0, 0 });
     }
     edges_done(m, 1, 1, NULL);
     free(old);
@@ -140,8 +142,18 @@ static void attend(const gsa_edges *edges, tensors *t, const double *r, const do
 {
     gsa_backend *b = NULL;
     const gsa_part part[GSA_MAX_KINDS] = { { t->k, t->v, t->dk, t->dv } };
-    const gsa_attend_args args = { .edges = edges, .heads = HEADS, .head_dim = DIM, .scale = 0.5, .q = t->q, .parts = part,
-                                   .label_vectors = r, .label_bias = bias, .out = t->out, .lse = t->lse, .dout = t->dout, .dq = t->dq };
+    const gsa_attend_args args = { .edges = edges,
+                                   .heads = HEADS,
+                                   .head_dim = DIM,
+                                   .scale = 0.5,
+                                   .q = t->q,
+                                   .parts = part,
+                                   .label_vectors = r,
+                                   .label_bias = bias,
+                                   .out = t->out,
+                                   .lse = t->lse,
+                                   .dout = t->dout,
+                                   .dq = t->dq };
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &b, NULL), GSA_OK);
     ck_assert_int_eq(b->attend_forward(b, &args), GSA_OK);
     ck_assert_int_eq(b->attend_backward(b, &args), GSA_OK);
@@ -159,7 +171,8 @@ START_TEST(renaming_nodes_renames_outputs)
     const int64_t n = gsa_between(&dice, 1, 40), many = gsa_between(&dice, 0, 6 * n);
     int64_t *order = calloc((size_t)n, sizeof *order), *same = calloc((size_t)n, sizeof *same);
     double table[5 * WIDTH], *renamed = doubles(n * WIDTH);
-    edges_list list = { many, calloc((size_t)many + 1, 8), NULL, calloc((size_t)many + 1, 4), calloc((size_t)many + 1, 4), NULL };
+    edges_list list = { many, calloc((size_t)many + 1, 8), NULL, calloc((size_t)many + 1, 4), calloc((size_t)many + 1, 4),
+                        NULL };
     edges_maker plain, other;
     tensors a = new_tensors(n), b = new_tensors(n);
     for (int64_t i = 0; i < n; i++) order[i] = same[i] = i;
@@ -253,13 +266,22 @@ START_TEST(heads_are_rows)
     edges_done(&fine, 1, 1, NULL);
     attend(&coarse.view, &a, NULL, NULL);
     const gsa_part part[GSA_MAX_KINDS] = { { b.k, b.v, b.dk, b.dv } };
-    const gsa_attend_args args = { .edges = &fine.view, .heads = 1, .head_dim = DIM, .scale = 0.5, .q = b.q, .parts = part,
-                                   .out = b.out, .lse = b.lse, .dout = b.dout, .dq = b.dq };
+    const gsa_attend_args args = { .edges = &fine.view,
+                                   .heads = 1,
+                                   .head_dim = DIM,
+                                   .scale = 0.5,
+                                   .q = b.q,
+                                   .parts = part,
+                                   .out = b.out,
+                                   .lse = b.lse,
+                                   .dout = b.dout,
+                                   .dq = b.dq };
     gsa_backend *ref = NULL;
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &ref, NULL), GSA_OK);
     ck_assert_int_eq(ref->attend_forward(ref, &args), GSA_OK);
     ck_assert_int_eq(ref->attend_backward(ref, &args), GSA_OK);
-    ck_assert(memcmp(a.out, b.out, sizeof(double) * N * WIDTH) == 0 && memcmp(a.lse, b.lse, sizeof(double) * N * HEADS) == 0);
+    ck_assert(memcmp(a.out, b.out, sizeof(double) * N * WIDTH) == 0 &&
+              memcmp(a.lse, b.lse, sizeof(double) * N * HEADS) == 0);
     ck_assert(memcmp(a.dq, b.dq, sizeof(double) * N * WIDTH) == 0 && memcmp(a.dk, b.dk, sizeof(double) * N * WIDTH) == 0);
     gsa_backend_release(ref);
     edges_free(&coarse);
@@ -280,8 +302,9 @@ typedef struct small {
 static void run_small(small *s, int64_t nodes, float *q, float *k, float *v, float *out, float *lse)
 {
     s->part[0] = (gsa_part){ .k = k, .v = v };
-    s->args = (gsa_attend_args){ .edges = &s->maker.view, .heads = 1, .head_dim = 1, .scale = 1, .q = q, .parts = s->part, .out = out,
-                                 .lse = lse };
+    s->args = (gsa_attend_args){
+        .edges = &s->maker.view, .heads = 1, .head_dim = 1, .scale = 1, .q = q, .parts = s->part, .out = out, .lse = lse
+    };
     edges_begin(&s->maker, 1, &nodes, 0);
     edges_row(&s->maker, 0, 0);
     if (nodes > 0) edges_run(&s->maker, (gsa_run){ .first = 0, .count = (int32_t)nodes, .step = 1 });
@@ -322,7 +345,9 @@ END_TEST
 START_TEST(large_masked_and_nan_scores)
 {
     float q[2] = { 1, 1 }, v[3] = { 1, 2, 3 }, out[2], lse[2], inf = INFINITY;
-    float rows[][3] = { { 10000, 10000, -10000 }, { -inf, -inf, -inf }, { -inf, 5, -inf }, { 1, NAN, 2 }, { NAN, -inf, -inf } };
+    float rows[][3] = {
+        { 10000, 10000, -10000 }, { -inf, -inf, -inf }, { -inf, 5, -inf }, { 1, NAN, 2 }, { NAN, -inf, -inf }
+    };
     const float want[] = { 1.5f, 0, 2, NAN, NAN }, want_lse[] = { 10000.693f, -inf, 5, NAN, NAN };
     for (int i = 0; i < GSA_COUNT(want); i++) {
         float dout[2] = { 1, 1 }, dq[2] = { 0 }, dk[3] = { 0 }, dv[3] = { 0 };

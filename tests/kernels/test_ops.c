@@ -20,8 +20,8 @@ static void run_shape(gsa_backend *b, const op_case *op, int shape)
     char name[128];
     rig r;
     const int64_t *s = op->shapes[shape];
-    snprintf(name, sizeof name, "%s %s [%lld %lld %lld %lld %lld]", op->name, b->real == GSA_F32 ? "float" : "double", (long long)s[0],
-             (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
+    snprintf(name, sizeof name, "%s %s [%lld %lld %lld %lld %lld]", op->name, b->real == GSA_F32 ? "float" : "double",
+             (long long)s[0], (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
     rig_begin(&r, b, 100 + (uint64_t)shape, RIG_RANDOM, s);
     op->setup(&r);
     ck_assert_msg(op->forward(&r) == GSA_OK, "%s: %s", name, b->error.text);
@@ -85,11 +85,11 @@ START_TEST(every_entry_has_a_case)
 END_TEST
 
 /* ---- what a caller can get wrong: a status and one sentence that names the value ---- */
-#define FAILS(call, status, words)                                                                \
-    do {                                                                                          \
-        b->error.text[0] = 0;                                                                     \
-        ck_assert_int_eq(call, status);                                                           \
-        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text, words); \
+#define FAILS(call, status, words)                                                                                          \
+    do {                                                                                                                    \
+        b->error.text[0] = 0;                                                                                               \
+        ck_assert_int_eq(call, status);                                                                                     \
+        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text, words);                       \
     } while (0)
 
 START_TEST(bad_arguments_are_sentences)
@@ -242,36 +242,52 @@ START_TEST(steady_state_allocates_nothing)
 }
 END_TEST
 
-/* Memory that never comes is a status, and the backend works on afterwards. */
+/* Memory that never comes is a status, nothing is lost, and the backend works on afterwards. */
+typedef struct scarce {
+    int left, live;
+} scarce;
+
 static void *refusing_alloc(void *user, size_t bytes)
 {
-    int *left = user;
-    if (--*left < 0) return NULL;
+    scarce *memory = user;
+    if (--memory->left < 0) return NULL;
+    memory->live++;
     return gsa_system_default()->alloc(gsa_system_default()->user, bytes);
+}
+
+static void counted_release(void *user, void *at)
+{
+    ((scarce *)user)->live -= at != NULL;
+    gsa_system_default()->release(gsa_system_default()->user, at);
 }
 
 START_TEST(no_memory_is_a_status)
 {
-    int left = 0;
+    scarce memory = { 0, 0 };
     gsa_system refusing = *gsa_system_default();
     static float a[5000 * 9], c[81];
     gsa_backend *b = NULL;
     gsa_error error = { 0 };
-    refusing.user = &left;
+    refusing.user = &memory;
     refusing.alloc = refusing_alloc;
-    for (int allowed = 0; allowed < 2; allowed++) {
-        left = allowed;
-        ck_assert_int_eq(gsa_backend_ref(&refusing, GSA_F32, 1, &b, &error), GSA_ERR_MEMORY);
+    refusing.release = counted_release;
+    int allowed = 0;
+    for (;; allowed++) {
+        memory.left = allowed;
+        const gsa_status status = gsa_backend_ref(&refusing, GSA_F32, 2, &b, &error);
+        if (status == GSA_OK) break;
+        ck_assert_int_eq(status, GSA_ERR_MEMORY);
+        ck_assert_int_eq(memory.live, 0);
     }
-    left = 2;
-    ck_assert_int_eq(gsa_backend_ref(&refusing, GSA_F32, 1, &b, &error), GSA_OK);
+    ck_assert_int_ge(allowed, 2);
     ck_assert_ptr_null(b->alloc(b, 100));
     ck_assert_int_eq(b->error.status, GSA_ERR_MEMORY);
     FAILS(b->gemm(b, c, a, a, 9, 9, 5000, 1, 0, 9, 9, 9, 0), GSA_ERR_MEMORY, "gemm");
     FAILS(b->bias_backward(b, c, a, 5000, 9), GSA_ERR_MEMORY, "bias_backward");
-    left = 10;
+    memory.left = 10;
     ck_assert_int_eq(b->gemm(b, c, a, a, 9, 9, 5000, 1, 0, 9, 9, 9, 0), GSA_OK);
     gsa_backend_release(b);
+    ck_assert_int_eq(memory.live, 0);
 }
 END_TEST
 
@@ -294,8 +310,9 @@ int main(int argc, char **argv)
     static const gsa_test coverage[] = { GSA_TEST(every_entry_has_a_case) };
     static const gsa_test floats[] = { GSA_LOOP(float_parity, CASES) }, doubles[] = { GSA_LOOP(double_parity, CASES) };
     static const gsa_test arguments[] = { GSA_TEST(bad_arguments_are_sentences), GSA_TEST(null_gradients_are_skipped) };
-    static const gsa_test special[] = { GSA_TEST(nan_stays_nan), GSA_TEST(gemm_ignores_old_c), GSA_TEST(steady_state_allocates_nothing),
-                                        GSA_TEST(no_memory_is_a_status), GSA_TEST(memory_is_aligned) };
+    static const gsa_test special[] = { GSA_TEST(nan_stays_nan), GSA_TEST(gemm_ignores_old_c),
+                                        GSA_TEST(steady_state_allocates_nothing), GSA_TEST(no_memory_is_a_status),
+                                        GSA_TEST(memory_is_aligned) };
     static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10), GSA_CASE("float", floats, 120),
                                       GSA_CASE("double", doubles, 120), GSA_CASE("arguments", arguments, 10),
                                       GSA_CASE("special", special, 30) };

@@ -12,9 +12,11 @@ START_TEST(published_vectors)
         uint32_t counter[4], key[2], want[4];
     } rows[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-        { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff }, { 0xffffffff, 0xffffffff },
+        { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+          { 0xffffffff, 0xffffffff },
           { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
           { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (int i = 0; i < GSA_COUNT(rows); i++) {
@@ -40,7 +42,12 @@ static void drop_ones(double p, uint32_t step, int64_t first, int64_t count, flo
         row_example[i] = examples - 1;
         row_local[i] = (int32_t)((first + i) % 5);
     }
-    const gsa_dropout d = { .p = p, .seed = 3, .step = step, .site = 9, .example_id = example_id, .row_example = row_example,
+    const gsa_dropout d = { .p = p,
+                            .seed = 3,
+                            .step = step,
+                            .site = 9,
+                            .example_id = example_id,
+                            .row_example = row_example,
                             .row_local = row_local };
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
     ck_assert_int_eq(b->dropout_forward(b, out, ones, &d, count, COLS), GSA_OK);

@@ -1,8 +1,10 @@
 /* Same inputs, same bits, for 1, 2, 3, 8 and 16 threads: every op, gradients with labels, products of awkward shapes. */
 #define _DEFAULT_SOURCE
+#include "kernels/team.h"
 #include "op_cases.h"
 #include "support/guard.h"
 #include "support/suite.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,22 +24,28 @@ static uint64_t hash_rig(rig *r)
             const rig_array *a = g ? &r->t[i].grad : &r->t[i].data;
             const unsigned char *bytes = (const unsigned char *)a->value;
             if (a->whole == NULL) continue;
-            for (size_t j = 0; j < (size_t)r->t[i].count * sizeof(double); j++) hash = (hash ^ bytes[j]) * UINT64_C(0x100000001b3);
+            for (size_t j = 0; j < (size_t)r->t[i].count * sizeof(double); j++)
+                hash = (hash ^ bytes[j]) * UINT64_C(0x100000001b3);
         }
     return hash;
 }
 
+/* The hash of one case; 0 when something failed. Also called outside of Check, in a process of its own. */
 static uint64_t run(const op_case *op, int shape, int real, int team)
 {
     gsa_backend *b = NULL;
     gsa_error error = { 0 };
     rig r;
-    ck_assert_msg(gsa_test_backend(NULL, real, team, &b, &error) == GSA_OK, "%s", error.text);
+    if (gsa_test_backend(NULL, real, team, &b, &error) != GSA_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 0;
+    }
     rig_begin(&r, b, 4000 + (uint64_t)shape, RIG_RANDOM, op->big_shapes[shape]);
     op->setup(&r);
-    ck_assert_msg(op->forward(&r) == GSA_OK, "%s: %s", op->name, b->error.text);
-    if (op->backward) ck_assert_msg(op->backward(&r) == GSA_OK, "%s: %s", op->name, b->error.text);
-    const uint64_t hash = hash_rig(&r);
+    gsa_status status = op->forward(&r);
+    if (status == GSA_OK && op->backward) status = op->backward(&r);
+    if (status != GSA_OK) fprintf(stderr, "%s: %s\n", op->name, b->error.text);
+    const uint64_t hash = status == GSA_OK ? hash_rig(&r) : 0;
     rig_end(&r);
     gsa_backend_release(b);
     return hash;
@@ -49,9 +57,10 @@ static void compare(int i, int real)
     const op_case *op = op_case_at(i);
     for (int s = 0; s < op->big_count; s++) {
         const uint64_t want = run(op, s, real, 1);
+        ck_assert(want != 0);
         for (int t = 1; t < GSA_COUNT(threads); t += real == GSA_F64 ? 2 : 1)
-            ck_assert_msg(run(op, s, real, threads[t]) == want, "%s shape %d: %d threads give other bits than 1", op->name, s,
-                          threads[t]);
+            ck_assert_msg(run(op, s, real, threads[t]) == want, "%s shape %d: %d threads give other bits than 1", op->name,
+                          s, threads[t]);
     }
 }
 
@@ -67,36 +76,46 @@ START_TEST(double_bits)
 }
 END_TEST
 
-/* The same product in a process of its own, with OMP_NUM_THREADS and the backend's threads as given. */
-static uint64_t product_elsewhere(int shape, int team)
+/* The same product in a process of its own, started with OMP_NUM_THREADS = `omp`: libraries read it when they are loaded. */
+static uint64_t product_elsewhere(int shape, int omp, int team)
 {
-    int ends[2];
+    char text[3][16];
+    int ends[2], status = 0;
     uint64_t hash = 0;
     ck_assert_int_eq(pipe(ends), 0);
+    snprintf(text[0], sizeof text[0], "%d", shape);
+    snprintf(text[1], sizeof text[1], "%d", team);
+    snprintf(text[2], sizeof text[2], "%d", omp);
     const pid_t child = fork();
     if (child == 0) {
-        char text[16];
-        snprintf(text, sizeof text, "%d", team);
-        setenv("OMP_NUM_THREADS", text, 1);
-        hash = run(op_case_at(0), shape, GSA_F32, team);
-        const int sent = write(ends[1], &hash, sizeof hash) == (ssize_t)sizeof hash;
-        _exit(sent ? 0 : 1);
+        setenv("OMP_NUM_THREADS", text[2], 1);
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "test_kernel_threads", "--product", text[0], text[1], (char *)NULL);
+        _exit(127);
     }
-    int status = 0;
+    close(ends[1]);
     ck_assert_int_eq((int)read(ends[0], &hash, sizeof hash), (int)sizeof hash);
     waitpid(child, &status, 0);
     ck_assert_int_eq(status, 0);
     close(ends[0]);
-    close(ends[1]);
     return hash;
+}
+
+static int product(const char *shape, const char *team)
+{
+    const uint64_t hash = run(op_case_at(0), atoi(shape), GSA_F32, atoi(team));
+    return write(STDOUT_FILENO, &hash, sizeof hash) == (ssize_t)sizeof hash ? 0 : 1;
 }
 
 START_TEST(products_in_separate_processes)
 {
     for (int s = 0; s < op_case_at(0)->big_count; s++) {
-        const uint64_t want = product_elsewhere(s, 1);
-        for (int t = 1; t < GSA_COUNT(threads); t++)
-            ck_assert_msg(product_elsewhere(s, threads[t]) == want, "shape %d: %d threads in another process", s, threads[t]);
+        const uint64_t want = product_elsewhere(s, 1, 1);
+        ck_assert(want != 0);
+        for (int t = 1; t < GSA_COUNT(threads); t++) {
+            ck_assert_msg(product_elsewhere(s, threads[t], 1) == want, "shape %d: OMP_NUM_THREADS=%d", s, threads[t]);
+            ck_assert_msg(product_elsewhere(s, 1, threads[t]) == want, "shape %d: %d threads", s, threads[t]);
+        }
     }
 }
 END_TEST
@@ -116,12 +135,60 @@ START_TEST(child_of_a_parallel_process_works_alone)
 }
 END_TEST
 
+/* ---- the team itself ---- */
+enum { ITEMS = 40 };
+typedef struct tally {
+    atomic_int runs[ITEMS];
+} tally;
+
+static void count_item(void *context, int64_t item)
+{
+    atomic_fetch_add(&((tally *)context)->runs[item], 1);
+}
+
+/* Many short loops in a row: a helper that wakes late must not run an item of another loop twice, nor lose one. */
+START_TEST(every_item_runs_once)
+{
+    for (int t = 0; t < GSA_COUNT(threads); t++) {
+        gsa_team *team = NULL;
+        ck_assert_int_eq(gsa_team_create(gsa_system_default(), threads[t], &team, NULL), GSA_OK);
+        int wrong = 0;
+        for (int round = 0; round < 5000; round++) {
+            tally counts = { 0 };
+            const int items = round % (ITEMS + 1);
+            gsa_team_run(team, items, count_item, &counts);
+            for (int i = 0; i < ITEMS; i++) wrong += atomic_load(&counts.runs[i]) != (i < items);
+        }
+        ck_assert_int_eq(wrong, 0);
+        gsa_team_release(team);
+    }
+    gsa_team_release(NULL);
+}
+END_TEST
+
+START_TEST(a_team_of_none_is_refused)
+{
+    static const int bad[] = { 0, -1, 4097 };
+    for (int i = 0; i < GSA_COUNT(bad); i++) {
+        gsa_team *team = NULL;
+        gsa_error error = { 0 };
+        char number[16];
+        snprintf(number, sizeof number, "%d", bad[i]);
+        ck_assert_int_eq(gsa_team_create(gsa_system_default(), bad[i], &team, &error), GSA_ERR_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(error.text, number));
+        ck_assert_ptr_null(team);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test floats[] = { GSA_LOOP(float_bits, CASES) }, doubles[] = { GSA_LOOP(double_bits, CASES) };
     static const gsa_test gemm[] = { GSA_TEST(products_in_separate_processes) };
     static const gsa_test forks[] = { GSA_TEST(child_of_a_parallel_process_works_alone) };
-    static const gsa_case cases[] = { GSA_CASE("float", floats, 120), GSA_CASE("double", doubles, 120), GSA_CASE("gemm", gemm, 60),
-                                      GSA_CASE("fork", forks, 60) };
+    static const gsa_test team[] = { GSA_TEST(every_item_runs_once), GSA_TEST(a_team_of_none_is_refused) };
+    static const gsa_case cases[] = { GSA_CASE("float", floats, 120), GSA_CASE("double", doubles, 120),
+                                      GSA_CASE("gemm", gemm, 60), GSA_CASE("fork", forks, 60), GSA_CASE("team", team, 60) };
+    if (argc == 4 && strcmp(argv[1], "--product") == 0) return product(argv[2], argv[3]);
     return gsa_run_suite("kernel_threads", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -247,21 +247,27 @@ static void invent_readout(gsa_dice *dice, oracle_model *model, int s)
     stack->read_sequence = (s == 0 && model->stacks == 2) || (!stack->read_summary && !stack->taps) || chance(dice, 0.5);
 }
 
+static void append(char spec[ORACLE_SPEC], const char *word)
+{
+    const size_t n = strlen(spec), more = strlen(word);
+    if (n + more < ORACLE_SPEC) memcpy(spec + n, word, more + 1);
+}
+
 static void write_spec(gsa_dice *dice, oracle_model *model, int s)
 {
     oracle_stack *stack = &model->stack[s];
-    size_t n = 0;
+    char layers[16];
     for (int g = 0; g < stack->segments; g++) {
         const oracle_segment *segment = &stack->segment[g];
         const int sharing = segment->share ? roll(dice, 0, segment->parts - 1) : -1;
-        for (int i = 0; i < segment->parts; i++)
-            n += (size_t)snprintf(stack->spec + n, sizeof stack->spec - n, "%s%s%s",
-                                  i   ? "+"
-                                  : g ? ","
-                                      : "",
-                                  model->pattern[segment->part[i]].id, i == sharing ? ":share=1" : "");
-        if (segment->layers > 1 || chance(dice, 0.5))
-            n += (size_t)snprintf(stack->spec + n, sizeof stack->spec - n, "*%d", segment->layers);
+        if (g) append(stack->spec, ",");
+        for (int i = 0; i < segment->parts; i++) {
+            if (i) append(stack->spec, "+");
+            append(stack->spec, model->pattern[segment->part[i]].id);
+            if (i == sharing) append(stack->spec, ":share=1");
+        }
+        snprintf(layers, sizeof layers, "*%d", segment->layers);
+        if (segment->layers > 1 || chance(dice, 0.5)) append(stack->spec, layers);
     }
 }
 

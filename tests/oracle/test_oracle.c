@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "features.h"
+#include "census.h"
 #include "harness.h"
 #include "mask.h"
 #include "support/guard.h"

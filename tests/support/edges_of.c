@@ -104,7 +104,8 @@ static void random_run(edges_maker *m, gsa_dice *dice, int32_t kind, int64_t low
     run.label_step = m->view.labels > 1 ? pick(dice, -1, 1) : 0;
     const int32_t wanted = pick(dice, 1, longest);
     for (run.count = 1; run.count < wanted; run.count++) {
-        const int64_t next = run.first + (int64_t)run.count * run.step, label = run.label + (int64_t)run.count * run.label_step;
+        const int64_t next = run.first + (int64_t)run.count * run.step,
+                      label = run.label + (int64_t)run.count * run.label_step;
         if (next < low || next >= high || label < 0 || (label > 0 && label >= m->view.labels)) break;
     }
     edges_run(m, run);
@@ -164,7 +165,9 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
 edges_list edges_expand(const gsa_edges *edges)
 {
     const size_t room = (size_t)edges->edge_total + 1;
-    edges_list list = { 0, malloc(room * sizeof(int64_t)), malloc(room * 4), malloc(room * 4), malloc(room * 4), malloc(room * 4) };
+    edges_list list = {
+        0, malloc(room * sizeof(int64_t)), malloc(room * 4), malloc(room * 4), malloc(room * 4), malloc(room * 4)
+    };
     if (!list.row || !list.kind || !list.source || !list.label || !list.k) abort();
     for (int64_t row = 0; row < edges->rows; row++) {
         int32_t k = 0;

@@ -75,7 +75,8 @@ static int raise_top(guard_state *s, int64_t need)
 static void *take(guard_state *s, int64_t place, int64_t need)
 {
     const guard_block found = s->blocks[place];
-    if (found.bytes > need && !insert_block(s, place + 1, (guard_block){ found.at + need, found.bytes - need, 0 })) return NULL;
+    if (found.bytes > need && !insert_block(s, place + 1, (guard_block){ found.at + need, found.bytes - need, 0 }))
+        return NULL;
     s->blocks[place] = (guard_block){ found.at, need, 1 };
     return s->base + found.at;
 }
@@ -135,11 +136,11 @@ static void guard_release(gsa_backend *b)
 
 /* ---- every op: open, call ref, shut ---- */
 
-#define GUARD(op, parameters, arguments)                  \
-    static gsa_status guard_##op parameters               \
-    {                                                     \
-        gsa_backend *const in = opened(b);                \
-        return closed(b, in->op arguments);               \
+#define GUARD(op, parameters, arguments)                                                                                    \
+    static gsa_status guard_##op parameters                                                                                 \
+    {                                                                                                                       \
+        gsa_backend *const in = opened(b);                                                                                  \
+        return closed(b, in->op arguments);                                                                                 \
     }
 
 #define B gsa_backend *b
@@ -147,42 +148,60 @@ GUARD(upload, (B, void *to, const void *from, int64_t n), (in, to, from, n))
 GUARD(download, (B, void *to, const void *from, int64_t n), (in, to, from, n))
 GUARD(copy, (B, void *to, const void *from, int64_t n), (in, to, from, n))
 GUARD(zero_fill, (B, void *at, int64_t n), (in, at, n))
-GUARD(gemm, (B, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k, int ta, int tb, int64_t ldc, int64_t lda,
-             int64_t ldb, int accumulate), (in, c, a, bb, m, n, k, ta, tb, ldc, lda, ldb, accumulate))
+GUARD(gemm,
+      (B, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k, int ta, int tb, int64_t ldc, int64_t lda,
+       int64_t ldb, int accumulate),
+      (in, c, a, bb, m, n, k, ta, tb, ldc, lda, ldb, accumulate))
 GUARD(bias_forward, (B, void *y, const void *bias, int64_t rows, int64_t cols), (in, y, bias, rows, cols))
 GUARD(bias_backward, (B, void *dbias, const void *dy, int64_t rows, int64_t cols), (in, dbias, dy, rows, cols))
 GUARD(add, (B, void *y, const void *a, const void *c, int64_t n), (in, y, a, c, n))
 GUARD(accumulate, (B, void *y, const void *x, double scale, int64_t n), (in, y, x, scale, n))
 GUARD(activate_forward, (B, void *y, const void *x, int activation, int64_t n), (in, y, x, activation, n))
-GUARD(activate_backward, (B, void *dx, const void *dy, const void *x, int activation, int64_t n), (in, dx, dy, x, activation, n))
-GUARD(dropout_forward, (B, void *y, const void *x, const gsa_dropout *d, int64_t rows, int64_t cols), (in, y, x, d, rows, cols))
-GUARD(dropout_backward, (B, void *dx, const void *dy, const gsa_dropout *d, int64_t rows, int64_t cols), (in, dx, dy, d, rows, cols))
-GUARD(norm_forward, (B, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias, double eps, int64_t rows,
-                     int64_t cols), (in, y, mean, rstd, x, gain, bias, eps, rows, cols))
-GUARD(norm_backward, (B, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain, const void *mean,
-                      const void *rstd, int64_t rows, int64_t cols), (in, dx, dgain, dbias, dy, x, gain, mean, rstd, rows, cols))
-GUARD(gather_forward, (B, void *y, const void *table, const int32_t *ids, double scale, int accumulate, int64_t rows, int64_t cols,
-                       int64_t table_rows), (in, y, table, ids, scale, accumulate, rows, cols, table_rows))
-GUARD(gather_backward, (B, void *dtable, const void *dy, const int32_t *ids, int32_t first_id, double scale, int64_t rows,
-                        int64_t cols, int64_t table_rows), (in, dtable, dy, ids, first_id, scale, rows, cols, table_rows))
+GUARD(activate_backward, (B, void *dx, const void *dy, const void *x, int activation, int64_t n),
+      (in, dx, dy, x, activation, n))
+GUARD(dropout_forward, (B, void *y, const void *x, const gsa_dropout *d, int64_t rows, int64_t cols),
+      (in, y, x, d, rows, cols))
+GUARD(dropout_backward, (B, void *dx, const void *dy, const gsa_dropout *d, int64_t rows, int64_t cols),
+      (in, dx, dy, d, rows, cols))
+GUARD(norm_forward,
+      (B, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias, double eps, int64_t rows,
+       int64_t cols),
+      (in, y, mean, rstd, x, gain, bias, eps, rows, cols))
+GUARD(norm_backward,
+      (B, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain, const void *mean,
+       const void *rstd, int64_t rows, int64_t cols),
+      (in, dx, dgain, dbias, dy, x, gain, mean, rstd, rows, cols))
+GUARD(gather_forward,
+      (B, void *y, const void *table, const int32_t *ids, double scale, int accumulate, int64_t rows, int64_t cols,
+       int64_t table_rows),
+      (in, y, table, ids, scale, accumulate, rows, cols, table_rows))
+GUARD(gather_backward,
+      (B, void *dtable, const void *dy, const int32_t *ids, int32_t first_id, double scale, int64_t rows, int64_t cols,
+       int64_t table_rows),
+      (in, dtable, dy, ids, first_id, scale, rows, cols, table_rows))
 GUARD(select_forward, (B, void *y, const uint8_t *mask, const void *a, const void *c, int64_t rows, int64_t cols),
       (in, y, mask, a, c, rows, cols))
 GUARD(select_backward, (B, void *da, void *dc, const uint8_t *mask, const void *dy, int64_t rows, int64_t cols),
       (in, da, dc, mask, dy, rows, cols))
-GUARD(pool_forward, (B, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum, int64_t examples, int64_t cols),
+GUARD(pool_forward,
+      (B, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum, int64_t examples, int64_t cols),
       (in, y, arg, x, offset, maximum, examples, cols))
-GUARD(pool_backward, (B, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum, int64_t examples,
-                      int64_t cols), (in, dx, dy, arg, offset, maximum, examples, cols))
+GUARD(pool_backward,
+      (B, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum, int64_t examples, int64_t cols),
+      (in, dx, dy, arg, offset, maximum, examples, cols))
 GUARD(aggregate_forward, (B, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols),
       (in, y, edges, parts, mean, cols))
 GUARD(aggregate_backward, (B, const gsa_part *parts, const void *dy, const gsa_edges *edges, int mean, int64_t cols),
       (in, parts, dy, edges, mean, cols))
 GUARD(attend_forward, (B, const gsa_attend_args *args), (in, args))
 GUARD(attend_backward, (B, const gsa_attend_args *args), (in, args))
-GUARD(cross_entropy_forward, (B, void *loss, const void *logits, const int32_t *targets, double scale, int64_t rows, int64_t classes),
+GUARD(cross_entropy_forward,
+      (B, void *loss, const void *logits, const int32_t *targets, double scale, int64_t rows, int64_t classes),
       (in, loss, logits, targets, scale, rows, classes))
-GUARD(cross_entropy_backward, (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double scale,
-                               int64_t rows, int64_t classes), (in, dlogits, dloss, logits, targets, scale, rows, classes))
+GUARD(cross_entropy_backward,
+      (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double scale, int64_t rows,
+       int64_t classes),
+      (in, dlogits, dloss, logits, targets, scale, rows, classes))
 GUARD(square_error_forward, (B, void *loss, const void *x, const void *target, double scale, int64_t n),
       (in, loss, x, target, scale, n))
 GUARD(square_error_backward, (B, void *dx, const void *dloss, const void *x, const void *target, double scale, int64_t n),
@@ -235,7 +254,8 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
         return gsa_out_of_memory(error, "backend guard", reserved);
     }
     *b = *inner;
-    *s = (guard_state){ .inner = inner, .system = system, .base = base, .reserved = reserved, .page = sysconf(_SC_PAGESIZE) };
+    *s =
+        (guard_state){ .inner = inner, .system = system, .base = base, .reserved = reserved, .page = sysconf(_SC_PAGESIZE) };
     b->state = s;
     b->name = "guard";
     b->shares_host_memory = 0;
@@ -247,7 +267,8 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
 gsa_status gsa_test_backend(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
     const char *name = getenv("GSA_TEST_BACKEND");
-    if (name == NULL || name[0] == 0 || strcmp(name, "ref") == 0) return gsa_backend_ref(system, real, threads, backend, error);
+    if (name == NULL || name[0] == 0 || strcmp(name, "ref") == 0)
+        return gsa_backend_ref(system, real, threads, backend, error);
     if (strcmp(name, "guard") == 0) return gsa_backend_guard(system, real, threads, backend, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "GSA_TEST_BACKEND=%s is neither ref nor guard", name);
 }

@@ -58,7 +58,7 @@ static void on_progress(void *context, const gsa_progress *p)
     rig *r = context;
     const size_t used = strlen(r->messages);
     if (p->kind == 0) r->reports++, r->loss = p->loss, r->last_step = p->step;
-    if (p->kind == 1) r->evaluations++;
+    if (p->kind == 1) r->evaluations++, r->epoch_loss = p->loss;
     if (p->kind == 2) snprintf(r->messages + used, sizeof r->messages - used, "%s\n", p->text);
     if (p->kind == 0 && r->stop_at > 0 && p->step == r->stop_at) r->stop = 1;
     if (r->each) r->each(r, p);

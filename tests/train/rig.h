@@ -22,7 +22,7 @@ typedef struct rig {
     /* what the progress callback does and saw */
     int64_t stop_at; /* step after whose report a stop is asked for; 0: never */
     int64_t reports, evaluations, last_step;
-    double loss; /* of the last report */
+    double loss, epoch_loss;        /* of the last report, of the last epoch */
     char messages[4096];
     void (*each)(struct rig *, const gsa_progress *);
     void *context;

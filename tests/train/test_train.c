@@ -310,6 +310,27 @@ START_TEST(evaluation_repeats_the_runs_metric)
 }
 END_TEST
 
+START_TEST(the_loss_is_the_mean_over_examples)
+{
+    static const char *const still[] = { "train.lr=0",
+                                         "model.dropout_input=0",
+                                         "model.dropout_attention=0",
+                                         "model.dropout_hidden=0",
+                                         "model.dropout_ffn=0",
+                                         "model.dropout_head=0",
+                                         "train.epochs=1" };
+    char dev[300];
+    rig r;
+    rig_open(&r, rig_text, GSA_F64, 1);
+    for (int i = 0; i < GSA_COUNT(still); i++) rig_set(&r, still[i]);
+    snprintf(dev, sizeof dev, "data.dev=%s/train.tsv", r.scratch.folder);
+    rig_set(&r, dev);
+    rig_train_ok(&r, "run");
+    ck_assert_double_eq_tol(evaluate(&r, "run", "dev_loss"), r.epoch_loss, 1e-6);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(a_run_leaves_its_files)
 {
     static const char *const files[] = { "config.ini", "log.jsonl", "curve.svg", "result.json", "latest" };
@@ -520,7 +541,8 @@ int main(int argc, char **argv)
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, 2) };
     static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection), GSA_LOOP(evaluation_repeats_the_runs_metric, 2),
-                                     GSA_TEST(a_run_leaves_its_files), GSA_TEST(vectors_reach_the_embedding) };
+                                     GSA_TEST(a_run_leaves_its_files), GSA_TEST(vectors_reach_the_embedding),
+                                     GSA_TEST(the_loss_is_the_mean_over_examples) };
     static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(numbers_in_numbers_out) };
     static const gsa_test bad[] = { GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                     GSA_TEST(wrong_data_and_wrong_checkpoints) };

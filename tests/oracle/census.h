@@ -1,6 +1,6 @@
-/* features.h - which parts of the law a model exercises. */
-#ifndef ORACLE_FEATURES_H
-#define ORACLE_FEATURES_H
+/* census.h - which parts of the law a model exercises. */
+#ifndef ORACLE_CENSUS_H
+#define ORACLE_CENSUS_H
 #include "invent.h"
 
 enum { ORACLE_FEATURES = 128 };

@@ -1,4 +1,4 @@
-#include "features.h"
+#include "census.h"
 #include "program.h"
 #include <stdlib.h>
 #include <string.h>
