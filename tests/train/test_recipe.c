@@ -1,4 +1,5 @@
 /* Recipes: what is read, what is refused, and that config.ini gives the same values back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "gsa/scratch.h"
@@ -138,6 +139,24 @@ START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
     }
     fixture f = must_read("[model]\nencoder=star\n", NULL, 0); /* all fallbacks are read */
     done(&f);
+}
+END_TEST
+
+static const char *const shipped[] = { "masked-summation", "masked-summation-small", "sst5-star", "sst5-full" };
+
+START_TEST(shipped_recipes_are_read)
+{
+    char path[512];
+    fixture f;
+    gsa_registry *registry;
+    gsa_stack_spec spec;
+    snprintf(path, sizeof path, "%s/%s.ini", GSA_RECIPES, shipped[_i]);
+    ck_assert_msg(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_int_eq(gsa_registry_create(gsa_system_default(), &registry, &f.error), GSA_OK);
+    ck_assert_msg(gsa_recipe_spec(&f.recipe, registry, &spec, &f.error) == GSA_OK, "%s", f.error.text);
+    gsa_spec_release(&spec);
+    gsa_registry_release(registry);
+    gsa_recipe_release(&f.recipe);
 }
 END_TEST
 
@@ -303,7 +322,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test good[] = { GSA_TEST(values_defaults_and_places), GSA_TEST(a_line_may_have_any_length),
                                      GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
-                                     GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range) };
+                                     GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
+                                     GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)) };
     static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
     static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
