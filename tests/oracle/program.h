@@ -12,7 +12,7 @@ typedef struct oracle_item { /* one phase in one layer, or at the entry of a seg
     int last;  /* the layer ends after it: its number over all segments, else -1 */
     int opens; /* the first of its together group (or alone): what it finds is "old" for all of them */
     int skipped;
-    char name[64]; /* "encoder.0.1.ia.p2", parameters follow */
+    char name[128]; /* "encoder.0.1.ia.p2", parameters follow */
 } oracle_item;
 typedef struct oracle_program {
     int items;
