@@ -44,7 +44,7 @@
     }
 #endif
 
-static const gsa_param params[] = { { "first", GSA_INT, 0, 0, 9, NULL, "4", "an integer" }, SECOND };
+__attribute__((unused)) static const gsa_param params[] = { { "first", GSA_INT, 0, 0, 9, NULL, "4", "an integer" }, SECOND };
 
 void gsa_there_is_no_such_function(void);
 

@@ -88,8 +88,8 @@ static void write_config(const gsa_recipe *recipe, const char *path)
 
 static const char *const round_trips[] = {
     "[model]\nencoder=star*2\n",
-    "[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,v,o\ninit_scale=0.1\n"
-    "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n",
+    ("[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,v,o\ninit_scale=0.1\n"
+     "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n"),
     "[encoder.1]\ntopology=star\nlayers=2\nring=0\n[encoder.2]\ntopology=full\nshare=1\n",
     "[model]\nencoder=full\n[data]\ntrain=with = and # in it\nvectors=v\nvectors_frozen=1\n",
 };
