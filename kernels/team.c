@@ -12,14 +12,25 @@ struct gsa_team {
     pid_t process;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    /* the loop in progress, under the lock but for `next` */
-    uint64_t round;
-    int inside, stop;
+    /* the loop in progress: written under the lock; `round` and `inside` are also peeked at without it */
+    _Atomic uint64_t round;
+    _Atomic int inside;
+    int stop;
     int64_t items;
     _Atomic int64_t next;
     void (*body)(void *context, int64_t item);
     void *context;
 };
+
+/* Some ten microseconds: the loops of a training step follow each other closer than a sleeping thread wakes. Longer spinning is what
+ * makes a pool harm its neighbours. */
+enum { PEEKS = 400 };
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
 
 static void work(gsa_team *team, int64_t items, void (*body)(void *, int64_t), void *context)
 {
@@ -32,6 +43,9 @@ static void *helper(void *argument)
     uint64_t seen = 0;
     pthread_mutex_lock(&team->lock);
     for (;;) {
+        pthread_mutex_unlock(&team->lock);
+        for (int i = 0; i < PEEKS && atomic_load_explicit(&team->round, memory_order_relaxed) == seen; i++) relax();
+        pthread_mutex_lock(&team->lock);
         while (!team->stop && team->round == seen) pthread_cond_wait(&team->wake, &team->lock);
         if (team->stop) break;
         seen = team->round;
@@ -125,6 +139,7 @@ void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int
     else pthread_cond_broadcast(&team->wake);
     pthread_mutex_unlock(&team->lock);
     work(team, items, body, context);
+    for (int i = 0; i < PEEKS && atomic_load_explicit(&team->inside, memory_order_relaxed) > 0; i++) relax();
     pthread_mutex_lock(&team->lock);
     while (team->inside > 0) pthread_cond_wait(&team->done, &team->lock);
     pthread_mutex_unlock(&team->lock);
