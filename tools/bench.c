@@ -2,6 +2,7 @@
 #include "bench.h"
 #include <stdio.h>
 #include <string.h>
+#include "topologies/words.h"
 
 gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error)
 {
@@ -55,11 +56,16 @@ gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_ins
 
 static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
 {
-    if (strcmp(bench->what, "kernel") == 0) return gsa_bench_kernel(bench, error);
-    if (strcmp(bench->what, "graph") == 0) return gsa_bench_graph(bench, error);
+    char shown[GSA_SHOWN];
+    const int kernel = strcmp(bench->what, "kernel") == 0, graph = strcmp(bench->what, "graph") == 0;
     if (strcmp(bench->what, "train") == 0) return gsa_bench_train(bench, error);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure '%.60s': expected kernel, graph or train",
-                    bench->what);
+    if (!kernel && !graph)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure %s: expected kernel, graph or train",
+                        gsa_word_show(bench->what, shown));
+    if (gsa_args_operands(bench->args) > 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench %s' takes no recipe, but %s is given", bench->what,
+                        gsa_word_show(gsa_args_operand(bench->args, 1), shown));
+    return kernel ? gsa_bench_kernel(bench, error) : gsa_bench_graph(bench, error);
 }
 
 /* Round -1 warms up: its times are overwritten by round 0. */

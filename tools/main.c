@@ -1,4 +1,5 @@
 /* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its status into an exit code. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
@@ -85,6 +86,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
 int main(int argc, char **argv)
 {
     gsa_error error = { 0 };
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     const gsa_status status = run(argc, argv, &error);
     if (status != GSA_OK) fprintf(stderr, "gsa: %s\n", error.text);
     return gsa_exit_code(status);

@@ -52,11 +52,19 @@ static int64_t fill(const gsa_batches *b, const int64_t *example, int64_t count,
     return to;
 }
 
+/* A limit of `count` times `limit`; 0 is no limit and stays so. */
+static int64_t times(int64_t limit, int64_t count)
+{
+    int64_t product;
+    return gsa_mul(limit, count, &product) ? product : INT64_MAX;
+}
+
 /* Sorts stretches of `bucket` global batches by length; equals stay in their random order. */
 static void sort_stretches(gsa_batches *b)
 {
     const gsa_batches_options *o = &b->options;
-    const int64_t sentences = o->batch * o->accumulate * o->bucket, tokens = o->batch_tokens * o->accumulate * o->bucket;
+    const int64_t batches = o->accumulate * o->bucket, sentences = times(o->batch, batches),
+                  tokens = times(o->batch_tokens, batches);
     for (int64_t from = 0; from < b->examples;) {
         const int64_t to = fill(b, b->example, b->examples, from, sentences, tokens);
         for (int64_t i = from; i < to; i++)

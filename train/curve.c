@@ -1,4 +1,5 @@
 #include "train/curve.h"
+#include <float.h>
 #include <math.h>
 
 enum { WIDTH = 760, HEIGHT = 440, LEFT = 76, RIGHT = 76, TOP = 64, BOTTOM = 56 };
@@ -43,7 +44,11 @@ static axis axis_of(double low, double high, int may_log)
         a.low = floor(log10(low)), a.high = ceil(log10(high)), a.first = a.low, a.step = 1;
         return a;
     }
-    if (high <= low) high = low + (low != 0 ? fabs(low) : 1) * 0.1;
+    const double size = fmax(fabs(low), fabs(high));
+    if (high - low < 1e-4 * size || high - low < DBL_MIN) { /* what ticks of four digits cannot tell apart */
+        const double middle = low / 2 + high / 2, half = size > 1e-300 ? 0.05 * size : 0.05;
+        low = middle - half, high = middle + half;
+    }
     a.step = nice_step(high - low);
     a.low = a.first = floor(low / a.step) * a.step;
     a.high = ceil(high / a.step) * a.step;

@@ -67,9 +67,22 @@ static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
 static int holds(const gsa_system *system, const char *folder, const char *name)
 {
     char *path = gsa_path_join(system, folder, name, NULL);
-    const int there = path && system->kind(system->user, path, NULL) != GSA_FILE_ABSENT;
+    const int there = path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT; /* < 0: not told */
     gsa_release(system, path);
     return there;
+}
+
+/* A place for a run: a folder without one, or nothing yet. */
+static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
+{
+    const int kind = system->kind(system->user, out, NULL);
+    if (kind == GSA_FILE_REGULAR || kind == GSA_FILE_OTHER)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--out '%s' is no folder: a run needs a folder, or a name for a new one",
+                        out);
+    if (holds(system, out, "latest"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
+    return GSA_OK;
 }
 
 /* The folder that is written to, and the checkpoint that the run goes on from (NULL: none). */
@@ -80,13 +93,12 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     const char *folder = o->out ? o->out : o->resume;
     if (!o->recipe == !o->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "training needs a recipe or a run to go on with, and not both");
-    if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0) && holds(t->system, o->out, "latest"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "folder '%s' holds a run already: go on with it (--resume), or choose another", o->out);
+    gsa_status status = GSA_OK;
+    if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0)) status = check_out(t->system, o->out, error);
+    if (status != GSA_OK) return status;
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it",
                         o->resume);
-    gsa_status status = GSA_OK;
     if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, checkpoint, &warning, error);
     if (warning) gsa_trainer_say(t, warning);
     gsa_release(t->system, warning);
@@ -123,6 +135,27 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     return status;
 }
 
+static int finished(const gsa_trainer *t)
+{
+    const int64_t most = values(t)->train_max_steps;
+    return t->counts.ended || t->counts.epoch >= values(t)->train_epochs || (most > 0 && t->counts.step >= most);
+}
+
+/* What this run makes of the place where the other one stopped. */
+static gsa_status settle_place(gsa_trainer *t, gsa_error *error)
+{
+    gsa_run_counts *c = &t->counts;
+    const gsa_recipe_values *v = values(t);
+    c->ended = v->train_early_stop > 0 && c->waited >= v->train_early_stop;
+    gsa_batches_shuffle(&t->batches, c->epoch);
+    if (c->cursor < t->batches.count || c->due & GSA_DUE_EPOCH || finished(t)) return GSA_OK;
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "the run stopped after step %lld of its epoch, which has %lld now: it goes on with the batch, batch_tokens "
+        "and accumulate of [train] that it began with",
+        (long long)c->cursor, (long long)t->batches.count);
+}
+
 static gsa_status create(gsa_trainer *t, gsa_error *error)
 {
     const gsa_train_options *o = t->options;
@@ -146,7 +179,8 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = check_selection(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
-    if (status == GSA_OK && checkpoint) gsa_batches_shuffle(&t->batches, t->counts.epoch);
+    if (status == GSA_OK && checkpoint) status = settle_place(t, error);
+    if (status == GSA_OK && !checkpoint && finished(t)) t->counts.due = GSA_DUE_CHECKPOINT; /* epochs = 0: as initialised */
     if (status == GSA_OK) status = open_log(t, checkpoint != NULL, error);
     gsa_release(t->system, checkpoint);
     t->started = gsa_seconds() - t->sums.seconds;
@@ -168,12 +202,6 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
 }
 
 /* ---- between two steps ------------------------------------------------------------------------------------------------------- */
-
-static int finished(const gsa_trainer *t)
-{
-    const int64_t most = values(t)->train_max_steps;
-    return t->counts.ended || t->counts.epoch >= values(t)->train_epochs || (most > 0 && t->counts.step >= most);
-}
 
 /* Called after a step: notes what it made due. */
 static void note_due(gsa_trainer *t)
@@ -197,7 +225,8 @@ static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
         isfinite(now) && (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
     t->sums.last = now, c->evaluated = c->step;
     c->waited = better ? 0 : c->waited + 1;
-    if (values(t)->train_early_stop > 0 && c->waited >= values(t)->train_early_stop) c->ended = 1;
+    if (values(t)->train_early_stop > 0 && c->waited >= values(t)->train_early_stop)
+        c->ended = 1, c->due |= GSA_DUE_CHECKPOINT;
     if (!better) return GSA_OK;
     t->sums.best = now, c->has_best = 1, c->best_step = c->step;
     return values(t)->train_select == GSA_SELECT_BEST ? gsa_trainer_keep_best(t, error) : GSA_OK;

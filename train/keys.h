@@ -54,7 +54,7 @@
     KEY(train, beta2, REAL, 0, 0.999999999, NULL, "0.999", "Adam: decay of the second moment")                              \
     KEY(train, eps, REAL, 0, 1, NULL, "1e-08", "Adam: added to the root of the second moment")                              \
     KEY(train, momentum, REAL, 0, 0.999999, NULL, "0", "SGD")                                                               \
-    KEY(train, weight_decay, REAL, 0, 10, NULL, "0", "of weights; never of biases and norms")                               \
+    KEY(train, weight_decay, REAL, 0, 10, NULL, "0", "of weight matrices; never of biases, norms, embeddings")              \
     KEY(train, schedule, CHOICE, 0, 0, "constant,linear,cosine,noam,hold_linear", "constant", "of the learning rate")       \
     KEY(train, warmup, INT, 0, 1e12, NULL, "0", "steps of linear warm-up")                                                  \
     KEY(train, hold, REAL, 0, 1, NULL, "0.5", "hold_linear: share of the steps at full lr")                                 \

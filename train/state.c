@@ -234,17 +234,30 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
     return GSA_OK;
 }
 
+/* 1: model.safetensors held the best model, and the present values stand here. */
+static int holds_weights(const gsa_safetensors *file)
+{
+    int found = 0;
+    for (int i = 0; i < file->count; i++) found |= strncmp(file->blobs[i].name, "weight/", 7) == 0;
+    return found;
+}
+
 static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const char *path, gsa_error *error)
 {
     gsa_status status = load_counts(t, file, path, error);
-    const int keeps = status == GSA_OK && t->counts.has_best && t->session.recipe.values.train_select == GSA_SELECT_BEST;
+    const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST,
+              apart = status == GSA_OK && holds_weights(file);
+    const int keeps = apart && best;
+    if (status == GSA_OK && t->counts.has_best && best && !apart)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s: the run kept no best model, so that it cannot go on with train.select = best", path);
     if (keeps) status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
         if (t->optimiser.first[i]) status = load_tensor(t, file, path, "first", p, t->optimiser.first[i], error);
         if (status == GSA_OK && t->optimiser.second[i])
             status = load_tensor(t, file, path, "second", p, t->optimiser.second[i], error);
-        if (status == GSA_OK && keeps && gsa_is_learned(p))
+        if (status == GSA_OK && apart && gsa_is_learned(p))
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }
     return status;

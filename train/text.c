@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
+#include "topologies/words.h"
 #include "train/keys.h"
 #include "train/lines.h"
 
@@ -128,10 +129,27 @@ gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, g
     return status;
 }
 
+/* A label is a line of labels.txt and a column of what predict writes. */
+static gsa_status check_label(const gsa_text_reader *reader, gsa_slice label, gsa_error *error)
+{
+    char name[64], shown[GSA_SHOWN];
+    if (label.bytes >= 3 && memcmp(label.at, "\xef\xbb\xbf", 3) == 0)
+        return gsa_text_fail(reader, error, "the label starts with a byte order mark");
+    for (int64_t i = 0; i < label.bytes; i++) {
+        const unsigned char c = (unsigned char)label.at[i];
+        if (c >= 0x20 && c != 0x7f) continue;
+        snprintf(name, sizeof name, "%.*s", (int)(label.bytes < 63 ? label.bytes : 63), label.at);
+        return gsa_text_fail(reader, error, "the label %s holds a control character", gsa_word_show(name, shown));
+    }
+    return GSA_OK;
+}
+
 gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first, int64_t last, gsa_error *error)
 {
     gsa_text *text = reader->text;
     int64_t count = last - first;
+    gsa_status status = check_label(reader, label, error);
+    if (status != GSA_OK) return status;
     if (count == 0) return gsa_text_fail(reader, error, "the example is empty: it holds no token");
     if (reader->options->max_length > 0 && count > reader->options->max_length) count = reader->options->max_length;
     if (count > INT32_MAX) return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
@@ -147,8 +165,7 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
         if (text->examples == 0) text->offset[0] = 0;
     }
     void *tokens = text->token;
-    const gsa_status status =
-        grow(text->system, &tokens, &text->token_room, text->tokens, count, sizeof *text->token, error);
+    status = grow(text->system, &tokens, &text->token_room, text->tokens, count, sizeof *text->token, error);
     text->token = tokens;
     if (status != GSA_OK) return status;
     memcpy(text->token + text->tokens, reader->word + first, (size_t)count * sizeof *text->token);

@@ -54,6 +54,9 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
     char *const end = line + bytes, kept = *end;
     int64_t word = 0;
     while (line[word] != ' ' && line[word] != '\t') word++;
+    if (word == 0 || memchr(line, '\r', (size_t)word))
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the word is %s", lines->path, (long long)lines->number,
+                        word == 0 ? "empty: the line starts with a blank" : "not one: it holds a carriage return");
     const gsa_status status = add_row(v, (gsa_slice){ line, word }, error);
     if (status != GSA_OK) return status;
     float *row = v->value + (v->count - 1) * v->width;
@@ -64,7 +67,8 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
         row[i] = strtof(at, &stop);
         if (stop == at || !strchr(" \t\r", *stop) || !isfinite(row[i])) {
             *end = kept;
-            return fail_line(lines, error, "no finite number in column", i + 2, (int64_t)v->width + 1);
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %d", lines->path,
+                            (long long)lines->number, i + 2);
         }
         at = stop;
     }

@@ -46,6 +46,7 @@ static const row usage_rows[] = {
     { { "bench" }, 2, { "gsa bench", "kernel|graph|train" }, NULL },
     { { "bench", "disk" }, 2, { "gsa bench", "'disk'", "kernel" }, NULL },
     { { "bench", "train" }, 2, { "gsa bench train", "RECIPE" }, NULL },
+    { { "bench", "kernel", "text.ini" }, 2, { "gsa bench kernel", "'text.ini'" }, NULL },
     { { "bench", "kernel", "--length", "64,,8" }, 2, { "--length", "'64,,8'" }, NULL },
     { { "train" }, 2, { "gsa train", "RECIPE", "--resume" }, NULL },
     { { "eval" }, 2, { "gsa eval", "--model" }, NULL },
@@ -118,8 +119,9 @@ static const row recipe_rows[] = {
     { { TRAIN, "sum.ini", SET, "model.encoder=window:width=2000000" }, 2, { "width", "'2000000'" }, NULL },
     { { TRAIN, "sum.ini", "--device", "cuda" }, 1, { "cuda" }, NULL },
     { { TRAIN, "sum.ini", "--plugin", "./train.tsv" }, 1, { "./train.tsv" }, NULL },
-    { { TRAIN, "sum.ini", "--out", "train.tsv" }, 2, { "'train.tsv'" }, NULL },
-    { { TRAIN, "sum.ini", "--out", "/dev/null" }, 2, { "/dev/null" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "train.tsv" }, 2, { "--out 'train.tsv'", "no folder" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "train.tsv/run" }, 1, { "'train.tsv' cannot be made as a folder" }, NULL },
+    { { TRAIN, "sum.ini", "--out", "/dev/null" }, 2, { "--out '/dev/null'", "no folder" }, NULL },
     { { TRAIN, "--resume", "nowhere" }, 1, { "nowhere" }, NULL },
     { { TRAIN, "--resume", "folder.dot" }, 2, { "folder.dot", "checkpoint" }, NULL },
 };
@@ -249,6 +251,25 @@ START_TEST(another_model)
 }
 END_TEST
 
+/* A limit on the size of files is an error as any other, no signal's end. */
+START_TEST(file_size_limit)
+{
+    static gsa_ran ran;
+    static const char *const again[GSA_CLI_ARGS] = { "graph", "--topology", "star", "--length", "4", "--format", "mtx" };
+    gsa_cli_enter();
+    ck_assert_int_eq(
+        WEXITSTATUS(system("ulimit -f 1; " GSA_COMMAND " graph --topology full --length 200 --out g.mtx 2>err")), 1);
+    char *text = gsa_cli_read("err");
+    ck_assert_msg(text && strstr(text, "g.mtx' cannot be written: File too large") && lines_of(text) == 1, "%s",
+                  text ? text : "");
+    free(text);
+    ck_assert(!gsa_cli_exists("g.mtx"));
+    gsa_cli_run(again, NULL, &ran);
+    ck_assert_int_eq(ran.code, 0);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* A device is written to, never replaced; and a full one is noticed on stdout too. */
 START_TEST(devices)
 {
@@ -274,7 +295,7 @@ END_TEST
         &f##_ttest, GSA_COUNT(rows)                                                                                         \
     }
 static const gsa_test usage_tests[] = { ROWS(usage, usage_rows) };
-static const gsa_test graph_tests[] = { ROWS(graph, graph_rows), GSA_TEST(devices) };
+static const gsa_test graph_tests[] = { ROWS(graph, graph_rows), GSA_TEST(devices), GSA_TEST(file_size_limit) };
 static const gsa_test recipe_tests[] = { ROWS(recipe, recipe_rows) };
 static const gsa_test data_tests[] = { ROWS(data, data_rows) };
 static const gsa_test model_tests[] = { ROWS(model, model_rows), GSA_TEST(another_model) };

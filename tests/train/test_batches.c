@@ -18,7 +18,8 @@ static const gsa_batches_options budgets[] = {
     { .batch_tokens = 30, .accumulate = 4, .bucket = 16, .seed = 4 },
     { .batch = 5, .batch_tokens = 40, .accumulate = 2, .bucket = 3, .seed = 5 },
     { .batch = 1000, .accumulate = 1, .bucket = 16, .seed = 6 },
-    { .batch_tokens = 1, .accumulate = 1, .bucket = 2, .seed = 7 }, /* every example alone */
+    { .batch_tokens = 1, .accumulate = 1, .bucket = 2, .seed = 7 },                    /* every example alone */
+    { .batch_tokens = 1000000000, .accumulate = 65536, .bucket = 1000000, .seed = 8 }, /* the largest recipe */
 };
 
 static int32_t lengths[MOST];

@@ -113,6 +113,12 @@ static const struct {
     { "__label__a x\nb y\n", "t.txt:2: the line does not start with __label__", { 0 } },
     { "__label__a __label__b y\n", "t.txt:1: the line has more than one __label__", { 0 } },
     { "__label__ y\n", "t.txt:1: the label is empty", { 0 } },
+    { "a\tx\nb\r\ty\n", "t.txt:2: the label 'b\\x0d' holds a control character", { 0 } }, /* no line of labels.txt */
+    { "(3 (2 It) (4\x01 a))\n", "t.txt:1: the label '4\\x01' holds a control character", { .subtrees = 1 } },
+    { "a\tx\n\xef\xbb\xbf"
+      "b\ty\n",
+      "t.txt:2: the label starts with a byte order mark",
+      { 0 } }, /* files put together */
     { "__label__a\n", "t.txt:1: the example is empty", { 0 } },
     { "3 a\n4\n", "t.txt:2: the line has no blank, expected: LABEL text", { 0 } },
     { " a\n", "t.txt:1: the label is empty", { 0 } },
@@ -229,10 +235,12 @@ static const struct {
     { "the\n", "v.txt:1: too few columns for a word and its vector: 1, expected 2" },
     { "the 1 2\nof 1\n", "v.txt:2: the number of columns is: 2, expected 3" },
     { "the 1 2\nof 1 2 3\n", "v.txt:2: the number of columns is: 4, expected 3" },
-    { "the 1 2\nof 1 x\n", "v.txt:2: no finite number in column: 3" },
-    { "the 1 2\nof 1 nan\n", "v.txt:2: no finite number in column: 3" },
-    { "the 1 2\nof 1 2x\n", "v.txt:2: no finite number in column: 3" },
-    { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column: 3" },
+    { "the 1 2\nof 1 x\n", "v.txt:2: no finite number in column 3" },
+    { "the 1 2\nof 1 nan\n", "v.txt:2: no finite number in column 3" },
+    { "the 1 2\nof 1 2x\n", "v.txt:2: no finite number in column 3" },
+    { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column 3" },
+    { "the 1 2\n 1 2 3\n", "v.txt:2: the word is empty" },
+    { "the 1 2\nof\r 1 2\n", "v.txt:2: the word is not one: it holds a carriage return" },
     { "the 1 2\no\xff 1 2\n", "v.txt:2: invalid UTF-8 at byte 2 of the line" },
 };
 

@@ -7,6 +7,7 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/guard.h"
+#include "train/curve.h"
 
 static const char *const recipes[] = { rig_summation, rig_text };
 
@@ -189,6 +190,33 @@ START_TEST(a_finished_run_can_be_lengthened)
 }
 END_TEST
 
+START_TEST(what_a_resumed_run_may_change)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.schedule=constant");
+    rig_set(&r, "train.warmup=0");
+    rig_set(&r, "train.eval_every=1");
+    rig_set(&r, "train.select=last");
+    rig_train_ok(&r, "last");
+    r.sets--;
+    r.stop_at = 5; /* after two of the epoch's three steps */
+    ck_assert_int_eq(rig_train(&r, "best"), GSA_ERR_INTERRUPTED);
+    r.stop_at = 0;
+    rig_set(&r, "train.batch=22");
+    ck_assert_int_eq(rig_resume(&r, "best"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "after step 2 of its epoch, which has 1 now"), "%s", r.error.text);
+    r.sets--;
+    rig_set(&r, "train.select=last"); /* on from the present weights, not from the best ones */
+    ck_assert_msg(rig_resume(&r, "best") == GSA_OK, "%s", r.error.text);
+    ck_assert_int_eq(rig_differ(&r, "last", "best"), 0);
+    rig_set(&r, "train.select=best");
+    ck_assert_int_eq(rig_resume(&r, "last"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "train.select = best"), "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- numbers that are not finite --------------------------------------------------------------------------------------------------- */
 
 static struct {
@@ -277,6 +305,10 @@ START_TEST(early_stop_and_selection)
     ck_assert_double_eq(rig_number(&r, "epochs"), 4);
     ck_assert_double_eq(rig_number(&r, "best_step"), 3);
     ck_assert_int_eq(r.evaluations, 4);
+    rig_set(&r, "train.early_stop=0"); /* and goes on when it is told to */
+    rig_set(&r, "train.epochs=5");
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "epochs"), 5);
     rig_close(&r);
 }
 END_TEST
@@ -305,6 +337,27 @@ START_TEST(evaluation_repeats_the_runs_metric)
         const double told = rig_number(&r, keys[_i]), test = rig_number(&r, "test_mse");
         ck_assert_double_eq_tol(evaluate(&r, selects[s] + 6, keys[_i]), told, 1e-7 * fabs(told) + 1e-12);
         if (_i == 0) ck_assert_double_eq_tol(rig_number(&r, "test_mse"), test, 1e-7 * test);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(every_end_leaves_a_checkpoint)
+{
+    static const char *const ends[][2] = { { "train.early_stop=1", "train.eval_every=1" }, /* within the first epoch */
+                                           { "train.epochs=0", "train.eval_every=0" } };
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    for (int i = 0; i < GSA_COUNT(ends); i++) {
+        r.sets = 0;
+        rig_set(&r, "train.lr=0");
+        rig_set(&r, ends[i][0]);
+        rig_set(&r, ends[i][1]);
+        rig_train_ok(&r, ends[i][0]);
+        ck_assert_double_eq(rig_number(&r, "epochs"), 0);
+        const double told = rig_number(&r, "dev_accuracy"), again = evaluate(&r, ends[i][0], "dev_accuracy");
+        if (isfinite(told)) ck_assert_double_eq_tol(again, told, 1e-7);
+        ck_assert_msg(rig_resume(&r, ends[i][0]) == GSA_OK, "%s", r.error.text);
     }
     rig_close(&r);
 }
@@ -350,10 +403,38 @@ START_TEST(a_run_leaves_its_files)
     ck_assert_str_eq(labels, "bad\ngood\n");
     free(labels);
     ck_assert_ptr_nonnull(strstr(r.messages, "read as tsv: 22 examples"));
-    ck_assert_ptr_nonnull(strstr(r.messages, "majority class 0.5000"));
+    ck_assert_ptr_nonnull(strstr(r.messages, "baselines on dev, from the 22 training examples: majority class 0.5000"));
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT); /* never over another run */
     ck_assert_ptr_nonnull(strstr(r.error.text, "holds a run already"));
     rig_close(&r);
+}
+END_TEST
+
+/* ---- the curve ------------------------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(a_curve_of_nearly_equal_values_ends)
+{
+    static const double values[] = { 0, 0.7, -3, 1e16, 1e-300, 1e300 };
+    gsa_scratch scratch;
+    int64_t bytes;
+    gsa_scratch_open(&scratch);
+    for (int i = 0; i < GSA_COUNT(values); i++) {
+        gsa_curve curve = { .system = gsa_system_default() };
+        for (int line = 0; line < 2; line++) {
+            gsa_curve_add(&curve, line, 1, values[i]);
+            gsa_curve_add(&curve, line, 2, nextafter(values[i], INFINITY)); /* what lr = 0 may give */
+        }
+        const char *path = gsa_scratch_path(&scratch, "c.svg");
+        ck_assert_int_eq(gsa_curve_write(&curve, path, "a", "b", NULL), GSA_OK);
+        char *svg = gsa_get_file(path, &bytes);
+        ck_assert_int_lt(bytes, 20000);
+        ck_assert_ptr_nonnull(strstr(svg, "</svg>"));
+        ck_assert_ptr_null(strstr(svg, "nan"));
+        ck_assert_ptr_null(strstr(svg, "inf"));
+        free(svg);
+        gsa_curve_release(&curve);
+    }
+    gsa_scratch_close(&scratch);
 }
 END_TEST
 
@@ -537,12 +618,16 @@ int main(int argc, char **argv)
                                      GSA_LOOP(pieces_draw_the_same_masks, 2) };
     static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, 2), GSA_LOOP(resume_after_a_stop_anywhere, 2),
                                        GSA_TEST(the_log_of_a_resumed_run_is_whole),
-                                       GSA_TEST(a_finished_run_can_be_lengthened) };
+                                       GSA_TEST(a_finished_run_can_be_lengthened), GSA_TEST(what_a_resumed_run_may_change) };
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, 2) };
-    static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection), GSA_LOOP(evaluation_repeats_the_runs_metric, 2),
-                                     GSA_TEST(a_run_leaves_its_files), GSA_TEST(vectors_reach_the_embedding),
-                                     GSA_TEST(the_loss_is_the_mean_over_examples) };
+    static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection),
+                                     GSA_LOOP(evaluation_repeats_the_runs_metric, 2),
+                                     GSA_TEST(a_run_leaves_its_files),
+                                     GSA_TEST(vectors_reach_the_embedding),
+                                     GSA_TEST(the_loss_is_the_mean_over_examples),
+                                     GSA_TEST(every_end_leaves_a_checkpoint),
+                                     GSA_TEST(a_curve_of_nearly_equal_values_ends) };
     static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(numbers_in_numbers_out) };
     static const gsa_test bad[] = { GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                     GSA_TEST(wrong_data_and_wrong_checkpoints) };

@@ -196,9 +196,11 @@ static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa
     t->fact[1] = (gsa_fact){ "bayes_accuracy", unigrams };
     t->fact[2] = (gsa_fact){ "bayes_bigram_accuracy", bigrams };
     t->facts = FACTS;
+    const int phrases = t->text[GSA_SPLIT_TRAIN].format == GSA_TEXT_SST && t->options.subtrees;
     snprintf(sentence, sizeof sentence,
-             "baselines on dev: majority class %.4f, naive Bayes on unigrams %.4f, on unigrams and bigrams %.4f", majority,
-             unigrams, bigrams);
+             "baselines on dev, from the %lld training %s: majority class %.4f, naive Bayes on unigrams %.4f, on unigrams "
+             "and bigrams %.4f",
+             (long long)train.examples, phrases ? "phrases" : "examples", majority, unigrams, bigrams);
     o->say(o->context, sentence);
     return GSA_OK;
 }
