@@ -23,7 +23,8 @@ static void note(gsa_output *output, const char *what)
     if (output->error.status != GSA_OK) return;
     char why[128];
     const int number = errno;
-    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", output->path, what,
+    const char *shown = strcmp(output->path, "-") == 0 ? "standard output" : output->path;
+    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what,
              gsa_errno_text(number, why, sizeof why));
 }
 
