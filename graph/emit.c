@@ -104,7 +104,7 @@ static void on_place(gsa_emitter *emitter, gsa_node node, int level, int64_t fir
     if (level < 0)
         gsa_building_fail(b, GSA_ERR_PLUGIN, "place of '%s' %" PRId64 ": level is %d, expected at least 0",
                           kind_name(b, kind_of(node)), index_of(node), level);
-    else if (first < 0 || first > last + 1 || last >= b->example->length)
+    else if (first < 0 || last >= b->example->length || first > last + 1) /* in this order: last + 1 may not exist */
         gsa_building_fail(b, GSA_ERR_PLUGIN,
                           "place of '%s' %" PRId64 ": tokens %" PRId64 " to %" PRId64 " are not in the input",
                           kind_name(b, kind_of(node)), index_of(node), first, last);
@@ -114,7 +114,7 @@ static void on_place(gsa_emitter *emitter, gsa_node node, int level, int64_t fir
 int gsa_run_join(gsa_run *run, const gsa_run *next)
 {
     if (run->kind != next->kind || (run->count > 1 && run->step != 1) || (next->count > 1 && next->step != 1)) return 0;
-    if ((int64_t)run->first + run->count != next->first) return 0;
+    if ((int64_t)run->first + run->count != next->first || run->count > INT32_MAX - next->count) return 0;
     const int64_t step = run->count > 1    ? run->label_step
                          : next->count > 1 ? next->label_step
                                            : (int64_t)next->label - run->label;

@@ -24,8 +24,7 @@ static void note(gsa_output *output, const char *what)
     char why[128];
     const int number = errno;
     const char *shown = strcmp(output->path, "-") == 0 ? "standard output" : output->path;
-    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what,
-             gsa_errno_text(number, why, sizeof why));
+    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what, gsa_errno_text(number, why, sizeof why));
 }
 
 static void end(gsa_output *output)

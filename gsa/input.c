@@ -12,8 +12,8 @@ struct gsa_input {
     gsa_parameter *embedding, *weight, *bias, *positions, *gain, *shift;
 };
 
-static gsa_status add(gsa_parameters *ps, const char *name, const char *leaf, int64_t rows, int64_t cols, int init, double scale,
-                      int flags, gsa_parameter **p, gsa_error *error)
+static gsa_status add(gsa_parameters *ps, const char *name, const char *leaf, int64_t rows, int64_t cols, int init,
+                      double scale, int flags, gsa_parameter **p, gsa_error *error)
 {
     char full[256];
     snprintf(full, sizeof full, "%s.%s", name, leaf);
@@ -33,8 +33,8 @@ static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_paramet
             status = add(ps, o->name, "linear.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->bias, error);
     }
     if (status == GSA_OK && s->position == GSA_POSITION_LEARNED)
-        status = add(ps, o->name, "position.weight", s->position_max, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY, &in->positions,
-                     error);
+        status = add(ps, o->name, "position.weight", s->position_max, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY,
+                     &in->positions, error);
     const int norm = s->input == GSA_INPUT_NORM || s->input == GSA_INPUT_NORM_DROPOUT || s->input == GSA_INPUT_DROPOUT_NORM;
     if (status == GSA_OK && norm) {
         status = add(ps, o->name, "norm.gain", 1, s->hidden, GSA_INIT_ONE, 0, GSA_NO_DECAY, &in->gain, error);
@@ -48,7 +48,8 @@ gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settin
                             gsa_parameters *parameters, gsa_input **input, gsa_error *error)
 {
     if (options->vocabulary < 0 || options->width < 0 || (options->vocabulary == 0 && options->width == 0))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "input: a vocabulary of %lld and a width of %d: one of them must be at least 1",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "input: a vocabulary of %lld and a width of %d: one of them must be at least 1",
                         (long long)options->vocabulary, options->width);
     gsa_input *in = gsa_alloc_zero(system, 1, sizeof *in);
     if (!in) return gsa_out_of_memory(error, "an input", (int64_t)sizeof *in);
@@ -85,6 +86,7 @@ static int find_places(gsa_tape *tape, const int32_t *length, int32_t count, pla
 {
     *out = (places){ 0 };
     for (int32_t e = 0; e < count; e++) {
+        if (length[e] < 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: example %d has a length of %d", e, length[e]), 0;
         out->tokens += length[e];
         if (length[e] > out->longest) out->longest = length[e];
     }
@@ -117,10 +119,10 @@ static gsa_tensor *add_positions(const gsa_input *in, gsa_tape *tape, gsa_tensor
     const gsa_settings *s = &in->settings;
     if (s->position == GSA_POSITION_NONE) return x;
     if (s->position == GSA_POSITION_LEARNED && at->longest > s->position_max)
-        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "an example of %d tokens exceeds position_max = %d of the learned positions",
-                             at->longest, s->position_max);
-    gsa_tensor *table =
-        in->positions ? &in->positions->value : sinusoids(tape, at->longest, s->hidden, s->position_base);
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT,
+                             "an example of %d tokens exceeds position_max = %d of the learned positions", at->longest,
+                             s->position_max);
+    gsa_tensor *table = in->positions ? &in->positions->value : sinusoids(tape, at->longest, s->hidden, s->position_base);
     return gsa_op_gather(tape, x, table, at->local, at->tokens, 1, 0);
 }
 

@@ -23,11 +23,12 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
 {
     if (gsa_tape_lacks(tape, x, "linear") || gsa_tape_lacks(tape, w, "linear")) return NULL;
     if (x->cols != w->cols || (bias && bias->cols != w->rows))
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]", (long long)x->rows,
-                             (long long)x->cols, (long long)w->rows, (long long)w->cols);
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]",
+                             (long long)x->rows, (long long)x->cols, (long long)w->rows, (long long)w->cols);
     gsa_tensor *y = gsa_tape_new(tape, x->rows, w->rows, x->wants_grad || w->wants_grad || (bias && bias->wants_grad));
     if (!y) return NULL;
-    if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows, x->cols, x->cols, 0)) return NULL;
+    if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows, x->cols, x->cols, 0))
+        return NULL;
     if (bias && !GSA_CALL(tape, bias_forward, y->data, bias->data, y->rows, y->cols)) return NULL;
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
@@ -133,7 +134,8 @@ gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t sit
     if (gsa_tape_lacks(tape, x, "dropout")) return NULL;
     if (!tape->training || p == 0 || x->rows == 0) return x;
     if (!tape->example_id)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "dropout needs the examples' numbers: gsa_tape_examples was not called");
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "dropout needs the examples' numbers: gsa_tape_examples was not called");
     const gsa_dropout dropout = gsa_tape_dropout(tape, p, site, rows);
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
     if (!y || !GSA_CALL(tape, dropout_forward, y->data, x->data, &dropout, x->rows, x->cols)) return NULL;
@@ -158,14 +160,16 @@ static void norm_back(gsa_tape *tape, gsa_op *op)
 
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps)
 {
-    if (gsa_tape_lacks(tape, x, "norm") || gsa_tape_lacks(tape, gain, "norm") || gsa_tape_lacks(tape, bias, "norm")) return NULL;
+    if (gsa_tape_lacks(tape, x, "norm") || gsa_tape_lacks(tape, gain, "norm") || gsa_tape_lacks(tape, bias, "norm"))
+        return NULL;
     if (gain->cols != x->cols || bias->cols != x->cols)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "norm: %lld columns, but gain has %lld and bias %lld", (long long)x->cols,
-                             (long long)gain->cols, (long long)bias->cols);
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "norm: %lld columns, but gain has %lld and bias %lld",
+                             (long long)x->cols, (long long)gain->cols, (long long)bias->cols);
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad || gain->wants_grad || bias->wants_grad);
     gsa_tensor *mean = gsa_tape_new(tape, x->rows, 1, 0), *rstd = gsa_tape_new(tape, x->rows, 1, 0);
     if (!y || !mean || !rstd) return NULL;
-    if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data, bias->data, eps, x->rows, x->cols))
+    if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data, bias->data, eps, x->rows,
+                  x->cols))
         return NULL;
     norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
     if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;

@@ -16,11 +16,17 @@ static gsa_attend_args attend_args(const gsa_attend_op *in, const gsa_edges *edg
 {
     for (int kind = 0; kind < GSA_MAX_KINDS; kind++)
         parts[kind] = (gsa_part){ .k = in->k[kind] ? in->k[kind]->data : NULL, .v = in->v[kind] ? in->v[kind]->data : NULL };
-    return (gsa_attend_args){ .edges = edges, .heads = in->heads, .head_dim = in->head_dim, .scale = in->scale,
-                              .q = in->q->data, .parts = parts,
+    return (gsa_attend_args){ .edges = edges,
+                              .heads = in->heads,
+                              .head_dim = in->head_dim,
+                              .scale = in->scale,
+                              .q = in->q->data,
+                              .parts = parts,
                               .label_vectors = in->label_vectors ? in->label_vectors->data : NULL,
                               .label_bias = in->label_bias ? in->label_bias->data : NULL,
-                              .dropout = *dropout, .out = out->data, .lse = lse->data };
+                              .dropout = *dropout,
+                              .out = out->data,
+                              .lse = lse->data };
 }
 
 static void attend_back(gsa_tape *tape, gsa_op *op)
@@ -45,19 +51,22 @@ static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)
     const int64_t width = (int64_t)in->heads * in->head_dim;
     if (in->heads < 1 || in->head_dim < 1 || in->q->rows * in->q->cols != e->rows * width)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "attend: q is [%lld, %lld], but %lld rows of %d heads x %d are needed",
-                             (long long)in->q->rows, (long long)in->q->cols, (long long)e->rows, in->heads, in->head_dim), 0;
+                             (long long)in->q->rows, (long long)in->q->cols, (long long)e->rows, in->heads, in->head_dim),
+               0;
     for (int kind = 0; kind < e->kinds; kind++) {
         if (e->part_rows[kind] == 0) continue;
         const gsa_tensor *k = in->k[kind], *v = in->v[kind];
         const int64_t need = e->part_rows[kind] * width;
         if (!k || !v || k->rows * k->cols != need || v->rows * v->cols != need)
             return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "attend: k and v of kind %d do not hold %lld x %lld numbers", kind,
-                                 (long long)e->part_rows[kind], (long long)width), 0;
+                                 (long long)e->part_rows[kind], (long long)width),
+                   0;
     }
     const gsa_tensor *r = in->label_vectors, *b = in->label_bias;
     if ((r && (r->rows != e->labels || r->cols != in->head_dim)) || (b && (b->rows != e->labels || b->cols != in->heads)))
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "attend: a label table does not fit %d labels, %d heads x %d", e->labels,
-                             in->heads, in->head_dim), 0;
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "attend: a label table does not fit %d labels, %d heads x %d",
+                             e->labels, in->heads, in->head_dim),
+               0;
     return 1;
 }
 
@@ -72,7 +81,8 @@ gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
     gsa_tensor *lse = gsa_tape_new(tape, in->edges->rows, in->heads, 0);
     if (!out || !lse) return NULL;
     if (tape->training && in->dropout > 0 && !tape->example_id)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "dropout needs the examples' numbers: gsa_tape_examples was not called");
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "dropout needs the examples' numbers: gsa_tape_examples was not called");
     const gsa_row_identity rows = { in->edges->row_example, in->edges->row_local };
     const gsa_dropout dropout = gsa_tape_dropout(tape, in->dropout, in->site, rows);
     gsa_part parts[GSA_MAX_KINDS];
@@ -108,8 +118,8 @@ gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor 
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     int wants = 0;
     if (out_rows * out_cols != edges->rows * width)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "aggregate: [%lld, %lld] cannot hold %lld rows of %lld", (long long)out_rows,
-                             (long long)out_cols, (long long)edges->rows, (long long)width);
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "aggregate: [%lld, %lld] cannot hold %lld rows of %lld",
+                             (long long)out_rows, (long long)out_cols, (long long)edges->rows, (long long)width);
     for (int kind = 0; kind < edges->kinds; kind++) {
         if (edges->part_rows[kind] == 0) continue;
         if (!x[kind] || x[kind]->rows * x[kind]->cols != edges->part_rows[kind] * width)

@@ -13,14 +13,16 @@ static void cross_entropy_back(gsa_tape *tape, gsa_op *op)
 {
     loss_op *l = (loss_op *)op;
     void *dx = gsa_tape_grad(tape, l->x);
-    if (dx) GSA_CALL(tape, cross_entropy_backward, dx, op->out->grad, l->x->data, l->label, l->scale, l->x->rows, l->x->cols);
+    if (dx)
+        GSA_CALL(tape, cross_entropy_backward, dx, op->out->grad, l->x->data, l->label, l->scale, l->x->rows, l->x->cols);
 }
 
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale)
 {
     if (gsa_tape_lacks(tape, logits, "cross entropy")) return NULL;
     gsa_tensor *loss = gsa_tape_new(tape, 1, 1, logits->wants_grad);
-    if (!loss || !GSA_CALL(tape, cross_entropy_forward, loss->data, logits->data, targets, scale, logits->rows, logits->cols))
+    if (!loss ||
+        !GSA_CALL(tape, cross_entropy_forward, loss->data, logits->data, targets, scale, logits->rows, logits->cols))
         return NULL;
     loss_op *op = gsa_tape_record(tape, sizeof *op, cross_entropy_back, loss);
     if (op) op->x = logits, op->target = NULL, op->label = targets, op->scale = scale;
@@ -33,7 +35,8 @@ static void square_error_back(gsa_tape *tape, gsa_op *op)
     loss_op *l = (loss_op *)op;
     void *dx = gsa_tape_grad(tape, l->x);
     if (dx)
-        GSA_CALL(tape, square_error_backward, dx, op->out->grad, l->x->data, l->target->data, l->scale, l->x->rows * l->x->cols);
+        GSA_CALL(tape, square_error_backward, dx, op->out->grad, l->x->data, l->target->data, l->scale,
+                 l->x->rows * l->x->cols);
 }
 
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale)
@@ -43,7 +46,8 @@ gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *targe
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "square error: [%lld, %lld] against a target of [%lld, %lld]",
                              (long long)x->rows, (long long)x->cols, (long long)target->rows, (long long)target->cols);
     gsa_tensor *loss = gsa_tape_new(tape, 1, 1, x->wants_grad);
-    if (!loss || !GSA_CALL(tape, square_error_forward, loss->data, x->data, target->data, scale, x->rows * x->cols)) return NULL;
+    if (!loss || !GSA_CALL(tape, square_error_forward, loss->data, x->data, target->data, scale, x->rows * x->cols))
+        return NULL;
     loss_op *op = gsa_tape_record(tape, sizeof *op, square_error_back, loss);
     if (op) op->x = x, op->target = target, op->label = NULL, op->scale = scale;
     return loss;

@@ -14,7 +14,11 @@ gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t ro
     if (!view) return NULL;
     const int64_t start = first + (x->whole ? x->first : 0);
     char *data = whole->data;
-    *view = (gsa_tensor){ .rows = rows, .cols = x->cols, .wants_grad = x->wants_grad, .whole = whole, .first = start,
+    *view = (gsa_tensor){ .rows = rows,
+                          .cols = x->cols,
+                          .wants_grad = x->wants_grad,
+                          .whole = whole,
+                          .first = start,
                           .data = data ? data + start * x->cols * tape->backend->real_bytes : NULL };
     return view;
 }
@@ -61,8 +65,8 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
     for (int i = 0; i < count; i++) {
         if (gsa_tape_lacks(tape, x[i], "concat")) return NULL;
         if (x[i]->cols != x[0]->cols)
-            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: part %d has %lld columns, the first %lld", i, (long long)x[i]->cols,
-                                 (long long)x[0]->cols);
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: part %d has %lld columns, the first %lld", i,
+                                 (long long)x[i]->cols, (long long)x[0]->cols);
         rows += x[i]->rows;
         wants |= x[i]->wants_grad;
     }
@@ -105,8 +109,8 @@ static void gather_back(gsa_tape *tape, gsa_op *op)
         GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
 }
 
-gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows, double scale,
-                          int32_t first_id)
+gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows,
+                          double scale, int32_t first_id)
 {
     if (gsa_tape_lacks(tape, table, "gather")) return NULL;
     if (base && (base->rows != rows || base->cols != table->cols))
@@ -116,7 +120,8 @@ gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, c
     if (!y) return NULL;
     const int64_t bytes = gsa_tape_bytes(tape, rows, table->cols);
     if (base && bytes && !GSA_CALL(tape, copy, y->data, base->data, bytes)) return NULL;
-    if (rows && !GSA_CALL(tape, gather_forward, y->data, table->data, ids, scale, base != NULL, rows, table->cols, table->rows))
+    if (rows &&
+        !GSA_CALL(tape, gather_forward, y->data, table->data, ids, scale, base != NULL, rows, table->cols, table->rows))
         return NULL;
     gather_op *op = gsa_tape_record(tape, sizeof *op, gather_back, y);
     if (op) op->base = base, op->table = table, op->ids = ids, op->scale = scale, op->first_id = first_id;

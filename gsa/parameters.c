@@ -57,12 +57,18 @@ static double draw(const gsa_parameter *p, const uint32_t *word)
 {
     const double u = unit(word[0]), both = (double)(p->value.rows + p->value.cols);
     switch (p->init) {
-    case GSA_INIT_ONE: return 1;
-    case GSA_INIT_XAVIER: return (2 * u - 1) * sqrt(6 / both);
-    case GSA_INIT_NORMAL: return p->scale * sqrt(-2 * log(u)) * cos(6.283185307179586476925 * unit(word[1]));
-    case GSA_INIT_UNIFORM: return (2 * u - 1) * p->scale;
-    case GSA_INIT_FAN_IN: return (2 * u - 1) / sqrt((double)p->value.cols);
-    default: return 0;
+    case GSA_INIT_ONE:
+        return 1;
+    case GSA_INIT_XAVIER:
+        return (2 * u - 1) * sqrt(6 / both);
+    case GSA_INIT_NORMAL:
+        return p->scale * sqrt(-2 * log(u)) * cos(6.283185307179586476925 * unit(word[1]));
+    case GSA_INIT_UNIFORM:
+        return (2 * u - 1) * p->scale;
+    case GSA_INIT_FAN_IN:
+        return (2 * u - 1) / sqrt((double)p->value.cols);
+    default:
+        return 0;
     }
 }
 
@@ -88,8 +94,8 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
     int64_t bytes;
     if (p->value.rows < 1 || p->value.cols < 1 || !gsa_mul(p->value.rows, p->value.cols, &bytes) ||
         !gsa_mul(bytes, b->real_bytes, &bytes))
-        return gsa_fail(error, GSA_ERR_LIMIT, "parameter %s: %lld x %lld is no possible shape", name, (long long)p->value.rows,
-                        (long long)p->value.cols);
+        return gsa_fail(error, GSA_ERR_LIMIT, "parameter %s: %lld x %lld is no possible shape", name,
+                        (long long)p->value.rows, (long long)p->value.cols);
     p->name = gsa_copy_text(ps->system, name);
     if (!p->name) return gsa_out_of_memory(error, name, (int64_t)strlen(name) + 1);
     p->value.data = b->alloc(b, bytes);
@@ -103,8 +109,8 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
     return initialise(ps, p, error);
 }
 
-gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init, double scale,
-                              int flags, gsa_parameter **parameter, gsa_error *error)
+gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init,
+                              double scale, int flags, gsa_parameter **parameter, gsa_error *error)
 {
     if (gsa_parameters_find(parameters, name))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);

@@ -8,16 +8,17 @@ enum { DEFAULT_FIRST_SITE = 16, MOST_KINDS = GSA_MAX_KINDS * 64 };
 /* ---- texts that grow ----------------------------------------------------------------------------------------------------- */
 static gsa_status append(gsa_stack *stack, char **text, gsa_error *error, const char *format, ...)
 {
-    char line[1024];
     va_list list;
     va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
+    const int length = vsnprintf(NULL, 0, format, list);
     va_end(list);
-    const size_t old = *text ? strlen(*text) : 0, more = strlen(line);
-    char *grown = gsa_resize(stack->system, *text, old + more + 1, 1);
-    if (!grown) return gsa_out_of_memory(error, "a stack's text", (int64_t)(old + more + 1));
-    memcpy(grown + old, line, more + 1);
+    const size_t old = *text ? strlen(*text) : 0, room = (length > 0 ? (size_t)length : 0) + 1;
+    char *grown = gsa_resize(stack->system, *text, old + room, 1);
+    if (!grown) return gsa_out_of_memory(error, "a stack's text", (int64_t)(old + room));
     *text = grown;
+    va_start(list, format);
+    vsnprintf(grown + old, room, format, list);
+    va_end(list);
     return GSA_OK;
 }
 
@@ -44,8 +45,9 @@ static gsa_status write_report(gsa_stack *stack, gsa_error *error)
         const char *where = step->layer < 0 ? "once" : "layer";
         char layer[24] = "";
         if (step->layer >= 0) snprintf(layer, sizeof layer, " %d", step->layer);
-        status = append(stack, &stack->report, error, "%s segment %d %s%s: phase %s%s reaches no readout and is skipped\n", stack->name,
-                        step->segment, where, layer, stack->parts[step->part].prefix, gsa_step_phase(stack, step)->name);
+        status = append(stack, &stack->report, error, "%s segment %d %s%s: phase %s%s reaches no readout and is skipped\n",
+                        stack->name, step->segment, where, layer, stack->parts[step->part].prefix,
+                        gsa_step_phase(stack, step)->name);
     }
     return status;
 }
@@ -55,13 +57,16 @@ static gsa_status resolve_settings(gsa_stack *stack, const gsa_settings *setting
 {
     gsa_settings s = *settings;
     if (s.hidden < 1 || s.heads < 1 || s.head_dim < 0 || s.ffn < 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "hidden = %d and heads = %d must be at least 1, head_dim = %d and ffn = %d at least 0",
-                        s.hidden, s.heads, s.head_dim, s.ffn);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "hidden = %d and heads = %d must be at least 1, head_dim = %d and ffn = %d at least 0", s.hidden,
+                        s.heads, s.head_dim, s.ffn);
     if (s.head_dim == 0 && s.hidden % s.heads != 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "hidden = %d does not divide by heads = %d: set head_dim", s.hidden, s.heads);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "hidden = %d does not divide by heads = %d: set head_dim", s.hidden,
+                        s.heads);
     if (s.head_dim == 0) s.head_dim = s.hidden / s.heads;
     if (s.ffn == 0) {
-        if (s.hidden > INT32_MAX / 4) return gsa_fail(error, GSA_ERR_LIMIT, "hidden = %d is too large for ffn = 4 hidden", s.hidden);
+        if (s.hidden > INT32_MAX / 4)
+            return gsa_fail(error, GSA_ERR_LIMIT, "hidden = %d is too large for ffn = 4 hidden", s.hidden);
         s.ffn = 4 * s.hidden;
     }
     if ((int64_t)s.heads * s.head_dim > INT32_MAX)
@@ -80,11 +85,12 @@ static gsa_status check_phase(const gsa_stack *stack, const gsa_stack_part *part
     const char *id = gsa_schema_topology(part->schema);
     const int plain = phase->aggregate == GSA_SUM || phase->aggregate == GSA_MEAN;
     if (plain && phase->per_head && s->hidden % s->heads != 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "%s, phase %s aggregates by head: hidden = %d must divide by heads = %d", id, phase->name,
-                        s->hidden, s->heads);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "%s, phase %s aggregates by head: hidden = %d must divide by heads = %d",
+                        id, phase->name, s->hidden, s->heads);
     if (phase->update == GSA_ASSIGN && gsa_stack_aggregate_columns(stack, phase) != s->hidden)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "%s, phase %s assigns what it attends to: heads x head_dim = %d x %d must be hidden = %d",
-                        id, phase->name, s->heads, s->head_dim, s->hidden);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s, phase %s assigns what it attends to: heads x head_dim = %d x %d must be hidden = %d", id,
+                        phase->name, s->heads, s->head_dim, s->hidden);
     return GSA_OK;
 }
 
@@ -92,7 +98,8 @@ static gsa_status check_phases(const gsa_stack *stack, gsa_error *error)
 {
     for (int p = 0; p < stack->n_parts; p++)
         for (int f = 0; f < gsa_schema_phases(stack->parts[p].schema); f++) {
-            const gsa_status status = check_phase(stack, &stack->parts[p], gsa_schema_phase(stack->parts[p].schema, f), error);
+            const gsa_status status =
+                check_phase(stack, &stack->parts[p], gsa_schema_phase(stack->parts[p].schema, f), error);
             if (status != GSA_OK) return status;
         }
     return GSA_OK;
@@ -111,7 +118,8 @@ static void name_part(gsa_stack *stack, int p)
     else snprintf(part->prefix, sizeof part->prefix, "%.60s%d.", id, same);
 }
 
-static gsa_status create_patterns(gsa_stack *stack, const gsa_registry *registry, const gsa_stack_spec *spec, gsa_error *error)
+static gsa_status create_patterns(gsa_stack *stack, const gsa_registry *registry, const gsa_stack_spec *spec,
+                                  gsa_error *error)
 {
     int total = 0;
     for (int s = 0; s < spec->n_segments; s++) total += spec->segments[s].n_parts;
@@ -148,8 +156,9 @@ static gsa_status set_readout(gsa_stack *stack, const gsa_stack_options *options
     stack->reads = options->reads;
     stack->sequence = last->kind[gsa_schema_sequence(last->schema)];
     if (options->reads & GSA_READ_SUMMARY && gsa_schema_summaries(last->schema) == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s: the task reads a summary, but the last segment's pattern %s describes none",
-                        stack->name, gsa_pattern_text(last->pattern));
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "stack %s: the task reads a summary, but the last segment's pattern %s describes none", stack->name,
+                        gsa_pattern_text(last->pattern));
     stack->taps = gsa_alloc_zero(stack->system, (size_t)options->n_taps, sizeof *stack->taps);
     if (!stack->taps) return gsa_out_of_memory(error, "taps", options->n_taps * (int64_t)sizeof *stack->taps);
     stack->n_taps = options->n_taps;
@@ -161,15 +170,16 @@ static gsa_status set_readout(gsa_stack *stack, const gsa_stack_options *options
     for (int t = 0; t < options->n_taps; t++) {
         const int layer = stack->taps[t] = options->taps[t];
         if (layer < first_alive || layer >= layers || (t && layer <= stack->taps[t - 1]))
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s: tap %d must be a layer from %d to %d, and taps ascend", stack->name, layer,
-                            first_alive, layers - 1);
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s: tap %d must be a layer from %d to %d, and taps ascend",
+                            stack->name, layer, first_alive, layers - 1);
     }
     return GSA_OK;
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------------- */
-static gsa_status build(gsa_stack *stack, const gsa_registry *registry, const gsa_stack_spec *spec, const gsa_settings *settings,
-                        const gsa_stack_options *options, gsa_parameters *parameters, gsa_error *error)
+static gsa_status build(gsa_stack *stack, const gsa_registry *registry, const gsa_stack_spec *spec,
+                        const gsa_settings *settings, const gsa_stack_options *options, gsa_parameters *parameters,
+                        gsa_error *error)
 {
     if (spec->n_segments < 1) return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s has no segment", options->name);
     stack->name = gsa_copy_text(stack->system, options->name);
@@ -180,7 +190,8 @@ static gsa_status build(gsa_stack *stack, const gsa_registry *registry, const gs
     if (status == GSA_OK) status = check_phases(stack, error);
     if (status == GSA_OK) status = gsa_stack_join_kinds(stack, error);
     if (status == GSA_OK && stack->n_kinds > MOST_KINDS)
-        status = gsa_fail(error, GSA_ERR_LIMIT, "stack %s has %d kinds, at most %d are possible", stack->name, stack->n_kinds, MOST_KINDS);
+        status = gsa_fail(error, GSA_ERR_LIMIT, "stack %s has %d kinds, at most %d are possible", stack->name,
+                          stack->n_kinds, MOST_KINDS);
     if (status == GSA_OK) status = set_readout(stack, options, error);
     if (status == GSA_OK) status = gsa_stack_order(stack, error);
     if (status != GSA_OK) return status;
@@ -208,8 +219,8 @@ void gsa_stack_release(gsa_stack *stack)
 {
     if (!stack) return;
     for (int p = 0; p < stack->n_parts; p++) gsa_pattern_release(stack->parts[p].pattern);
-    void *const all[] = { stack->name,       stack->text,  stack->report,  stack->taps,    stack->kinds, stack->parts,
-                          stack->first_part, stack->steps, stack->weights, stack->segments };
+    void *const all[] = { stack->name,  stack->text,       stack->report, stack->taps,    stack->kinds,
+                          stack->parts, stack->first_part, stack->steps,  stack->weights, stack->segments };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(stack->system, all[i]);
     gsa_release(stack->system, stack);
 }

@@ -67,7 +67,8 @@ typedef struct gsa_readout {
     gsa_row_identity tokens; /* identity of the sequence's rows, for dropout in heads */
 } gsa_readout;
 
-/* input [tokens of all examples, hidden]; memory: another stack's sequence, or NULL. Failures are the tape's. */
+/* input [tokens of all examples, hidden]; memory: another stack's sequence, or NULL. Failures are the tape's.
+ * The tape may point into the batch: it is built again only after the tape's reset or backward, and read no more. */
 void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
                        gsa_tensor *memory, gsa_readout *readout);
 

@@ -50,27 +50,31 @@ static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa
             const gsa_stack_kind *kind = &stack->kinds[stack->parts[p].kind[k]];
             const gsa_stack_part *owner = &stack->parts[kind->part];
             const int64_t here = gsa_instance_nodes(batch->instances[(size_t)p * (size_t)batch->room + (size_t)example], k);
-            const int64_t there = gsa_instance_nodes(batch->instances[(size_t)kind->part * (size_t)batch->room + (size_t)example],
-                                                     gsa_schema_find_kind(owner->schema, kind->name));
+            const int64_t there =
+                gsa_instance_nodes(batch->instances[(size_t)kind->part * (size_t)batch->room + (size_t)example],
+                                   gsa_schema_find_kind(owner->schema, kind->name));
             if (here != there)
-                return gsa_fail(error, GSA_ERR_ARGUMENT,
-                                "stack %s, example %d: kind '%s' has %lld nodes in segment %d (%s), but %lld in segment %d (%s)",
-                                stack->name, example, kind->name, (long long)there, owner->segment, gsa_pattern_text(owner->pattern),
-                                (long long)here, stack->parts[p].segment, gsa_pattern_text(stack->parts[p].pattern));
+                return gsa_fail(
+                    error, GSA_ERR_ARGUMENT,
+                    "stack %s, example %d: kind '%s' has %lld nodes in segment %d (%s), but %lld in segment %d (%s)",
+                    stack->name, example, kind->name, (long long)there, owner->segment, gsa_pattern_text(owner->pattern),
+                    (long long)here, stack->parts[p].segment, gsa_pattern_text(stack->parts[p].pattern));
         }
     return GSA_OK;
 }
 
-static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits, const gsa_sequences *seq,
-                                 gsa_error *error)
+static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
+                                 const gsa_sequences *seq, gsa_error *error)
 {
     const gsa_stack *stack = batch->stack;
     int64_t token = 0, memory = 0;
     gsa_status status = GSA_OK;
     for (int32_t e = 0; e < seq->count && status == GSA_OK; e++) {
-        const gsa_example example = { .struct_size = sizeof example, .length = seq->length[e],
+        const gsa_example example = { .struct_size = sizeof example,
+                                      .length = seq->length[e],
                                       .memory_length = seq->memory_length ? seq->memory_length[e] : 0,
-                                      .heads = stack->settings.heads, .text = seq->text ? seq->text + token : NULL,
+                                      .heads = stack->settings.heads,
+                                      .text = seq->text ? seq->text + token : NULL,
                                       .group = seq->group ? seq->group + token : NULL,
                                       .memory_group = seq->memory_group ? seq->memory_group + memory : NULL };
         for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
@@ -95,14 +99,16 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
     if (sequences->count < 0 || (sequences->count > 0 && !sequences->length))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a batch of %d examples needs their lengths", sequences->count);
     if (stack->reads_memory && !sequences->memory_length)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s reads a memory, but the batch has no memory lengths", stack->name);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s reads a memory, but the batch has no memory lengths",
+                        stack->name);
     gsa_status status = reserve(batch, sequences->count, error);
     if (status != GSA_OK) return status;
     const size_t slots = (size_t)stack->n_parts * (size_t)batch->room;
     if (slots) memset(batch->instances, 0, slots * sizeof(gsa_instance *));
     status = make_instances(batch, cache, limits, sequences, error);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++) {
-        status = gsa_batch_build(batch->batch[p], batch->instances + (size_t)p * (size_t)batch->room, sequences->count, error);
+        status =
+            gsa_batch_build(batch->batch[p], batch->instances + (size_t)p * (size_t)batch->room, sequences->count, error);
         if (status == GSA_OK) batch->edges += gsa_batch_edge_total(batch->batch[p]);
     }
     for (size_t i = 0; i < slots; i++) gsa_instance_release(batch->instances[i]);

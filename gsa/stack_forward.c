@@ -16,9 +16,9 @@ typedef struct executor {
     const gsa_stack *stack;
     const gsa_stack_batch *batch;
     gsa_tape *tape;
-    const void **base;   /* by part: its batch's block in backend memory */
-    gsa_tensor **now;    /* by stack kind */
-    gsa_tensor **old;    /* as of the start of the phase, or of its together group */
+    const void **base; /* by part: its batch's block in backend memory */
+    gsa_tensor **now;  /* by stack kind */
+    gsa_tensor **old;  /* as of the start of the phase, or of its together group */
     gsa_tensor *input, *memory;
     projection *projections;
 } executor;
@@ -43,8 +43,20 @@ static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight,
 }
 
 /* ---- starts ---------------------------------------------------------------------------------------------------------------- */
+/* The input or the memory, which must have the rows that the kind starts from. */
+static gsa_tensor *given_rows(executor *x, const gsa_stack_kind *kind, int64_t rows)
+{
+    gsa_tensor *given = kind->start == GSA_MEMORY ? x->memory : x->input;
+    if (given && given->rows == rows && given->cols == x->stack->settings.hidden) return given;
+    return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: kind '%s' starts from %lld rows of %d columns, but %s has %lld rows of %lld",
+                         x->stack->name, kind->name, (long long)rows, x->stack->settings.hidden,
+                         kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
+                         given ? (long long)given->cols : 0);
+}
+
 static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schema_kind)
 {
+    if (!given_rows(x, kind, x->batch->tokens)) return NULL;
     const gsa_batch *batch = x->batch->batch[kind->part];
     const int64_t nodes = gsa_batch_nodes(batch, schema_kind), count = x->batch->count;
     const int64_t *offset = gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
@@ -55,18 +67,11 @@ static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schem
 static gsa_tensor *start_rows(executor *x, const gsa_stack_kind *kind, int schema_kind)
 {
     const int64_t nodes = gsa_batch_nodes(x->batch->batch[kind->part], schema_kind);
-    gsa_tensor *given = kind->start == GSA_MEMORY ? x->memory : x->input;
     switch (kind->start) {
     case GSA_MEAN_INPUT: return mean_input(x, kind, schema_kind);
     case GSA_ZERO:
     case GSA_BY_PHASE: return gsa_tape_zeros(x->tape, nodes, x->stack->settings.hidden);
-    default:
-        if (!given || given->rows != nodes || given->cols != x->stack->settings.hidden)
-            return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: kind '%s' has %lld nodes of %d columns, but %s has %lld rows of %lld",
-                                 x->stack->name, kind->name, (long long)nodes, x->stack->settings.hidden,
-                                 kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
-                                 given ? (long long)given->cols : 0);
-        return given;
+    default: return given_rows(x, kind, nodes);
     }
 }
 
@@ -94,9 +99,9 @@ typedef struct phase_run {
     const gsa_phase_weights *w;
     const gsa_batch *batch;
     const void *base;
-    int64_t rows;                     /* destination nodes */
-    gsa_tensor *x, *y;                /* old states; what is read of them: y = x, or norm(x) */
-    gsa_tensor *read[GSA_MAX_KINDS];  /* by schema kind: what is read of each source */
+    int64_t rows;                    /* destination nodes */
+    gsa_tensor *x, *y;               /* old states; what is read of them: y = x, or norm(x) */
+    gsa_tensor *read[GSA_MAX_KINDS]; /* by schema kind: what is read of each source */
     gsa_row_identity identity;
 } phase_run;
 
@@ -120,7 +125,8 @@ static void read_states(executor *x, phase_run *r)
     const int norm_first = gsa_stack_norm_first(x->stack, r->phase);
     if (reads_x(r)) {
         r->y = r->x = stack_rows(x, r, x->old);
-        if (norm_first) r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift), x->stack->settings.norm_eps);
+        if (norm_first)
+            r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift), x->stack->settings.norm_eps);
     }
     int64_t first = 0;
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
@@ -136,10 +142,14 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     const gsa_settings *s = &x->stack->settings;
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
-    gsa_attend_op op = { .edges = &edges, .heads = r->phase->per_head ? 1 : s->heads, .head_dim = s->head_dim,
+    gsa_attend_op op = { .edges = &edges,
+                         .heads = r->phase->per_head ? 1 : s->heads,
+                         .head_dim = s->head_dim,
                          .scale = 1 / sqrt((double)(s->scale == GSA_SCALE_FULL ? s->hidden : s->head_dim)),
-                         .label_vectors = value(r->w->label_vectors), .label_bias = value(r->w->label_bias),
-                         .dropout = s->dropout_attention, .site = r->step->site };
+                         .label_vectors = value(r->w->label_vectors),
+                         .label_bias = value(r->w->label_bias),
+                         .dropout = s->dropout_attention,
+                         .site = r->step->site };
     op.q = project(x, r->y, r->w->q, r->w->q_bias);
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
         if (!r->read[k]) continue;
@@ -156,8 +166,8 @@ static gsa_tensor *aggregate(executor *x, phase_run *r)
     if (r->phase->aggregate == GSA_ATTEND) return attend(x, r);
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
-    return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN, r->phase->per_head ? s->hidden / s->heads : s->hidden,
-                            r->rows, s->hidden);
+    return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN,
+                            r->phase->per_head ? s->hidden / s->heads : s->hidden, r->rows, s->hidden);
 }
 
 static gsa_tensor *dropped(executor *x, const phase_run *r, gsa_tensor *t, double p, uint32_t site)
@@ -204,8 +214,12 @@ static void write_states(executor *x, const phase_run *r, gsa_tensor *u)
 static void run_phase(executor *x, const gsa_step *step)
 {
     const gsa_stack *stack = x->stack;
-    phase_run r = { .step = step, .part = &stack->parts[step->part], .phase = gsa_step_phase(stack, step),
-                    .w = &stack->weights[step->weights], .batch = x->batch->batch[step->part], .base = x->base[step->part] };
+    phase_run r = { .step = step,
+                    .part = &stack->parts[step->part],
+                    .phase = gsa_step_phase(stack, step),
+                    .w = &stack->weights[step->weights],
+                    .batch = x->batch->batch[step->part],
+                    .base = x->base[step->part] };
     if (step->opens) memcpy(x->old, x->now, (size_t)stack->n_kinds * sizeof *x->old);
     if (!step->needed) return;
     r.rows = gsa_batch_destinations(r.batch, step->phase);
@@ -248,8 +262,9 @@ static gsa_tensor *summary(executor *x)
         if (pool == GSA_SUMMARY_NODE)
             pools[i] = summary_node(x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
         else
-            pools[i] = gsa_op_pool(x->tape, last_norm(x, x->now[part->kind[kind]]),
-                                   gsa_batch_offset(x->batch->batch[p], kind, x->base[p]), x->batch->count, pool == GSA_MAX_OF);
+            pools[i] =
+                gsa_op_pool(x->tape, last_norm(x, x->now[part->kind[kind]]),
+                            gsa_batch_offset(x->batch->batch[p], kind, x->base[p]), x->batch->count, pool == GSA_MAX_OF);
     }
     return pools && weights ? gsa_op_combine(x->tape, pools, weights, n) : NULL;
 }
@@ -258,6 +273,8 @@ static int prepare(executor *x)
 {
     const gsa_stack *stack = x->stack;
     const int64_t kinds = stack->n_kinds * (int64_t)sizeof(gsa_tensor *);
+    if (x->batch->stack != stack)
+        return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s", stack->name, x->batch->stack->name), 0;
     gsa_tape_default_examples(x->tape, x->batch->count);
     x->now = gsa_tape_host(x->tape, kinds);
     x->old = gsa_tape_host(x->tape, kinds);
@@ -277,14 +294,15 @@ void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_b
 {
     executor x = { .stack = stack, .batch = batch, .tape = tape, .input = input, .memory = memory };
     *readout = (gsa_readout){ 0 };
-    if (tape->failed || !input || !prepare(&x)) return;
+    if (gsa_tape_lacks(tape, input, "stack") || !prepare(&x)) return;
     if (stack->n_taps) readout->taps = gsa_tape_host(tape, stack->n_taps * (int64_t)sizeof(gsa_tensor *));
     int tap = 0;
     for (int i = 0; i < stack->n_steps && !tape->failed; i++) {
         const gsa_step *step = &stack->steps[i];
         if (step->what == GSA_STEP_ENTER) enter_segment(&x, step->segment);
         else if (step->what == GSA_STEP_PHASE) run_phase(&x, step);
-        else if (tap < stack->n_taps && stack->taps[tap] == step->layer) readout->taps[tap++] = last_norm(&x, x.now[stack->sequence]);
+        else if (tap < stack->n_taps && stack->taps[tap] == step->layer)
+            readout->taps[tap++] = last_norm(&x, x.now[stack->sequence]);
     }
     if (tape->failed) return;
     if (stack->reads & GSA_READ_SEQUENCE) readout->sequence = last_norm(&x, x.now[stack->sequence]);

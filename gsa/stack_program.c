@@ -17,12 +17,14 @@ static gsa_status join_kind(gsa_stack *stack, int p, int kind, gsa_error *error)
     int at = find_kind(stack, k->name);
     if (at < 0) {
         at = stack->n_kinds++;
-        stack->kinds[at] = (gsa_stack_kind){ .name = k->name, .start = k->start, .learned = k->learned, .segment = part->segment,
-                                             .part = p };
+        stack->kinds[at] = (gsa_stack_kind){
+            .name = k->name, .start = k->start, .learned = k->learned, .segment = part->segment, .part = p
+        };
     }
     const gsa_stack_kind *known = &stack->kinds[at];
     if (known->start != k->start || known->learned != k->learned)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s: segment %d (%s) and segment %d (%s) both have a kind '%s', but it starts differently",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "stack %s: segment %d (%s) and segment %d (%s) both have a kind '%s', but it starts differently",
                         stack->name, known->segment, gsa_pattern_text(stack->parts[known->part].pattern), part->segment,
                         gsa_pattern_text(part->pattern), k->name);
     part->kind[kind] = at;
@@ -57,8 +59,8 @@ static int opens_group(const gsa_stack *stack, const gsa_step *step)
         if (!gsa_schema_phase(schema, f)->together) break;
     }
     const gsa_step *last = stack->n_steps > 0 ? &stack->steps[stack->n_steps - 1] : NULL;
-    return !last || last->what != GSA_STEP_PHASE || last->part != step->part || last->layer != step->layer || last->phase < first ||
-           first == step->phase;
+    return !last || last->what != GSA_STEP_PHASE || last->part != step->part || last->layer != step->layer ||
+           last->phase < first || first == step->phase;
 }
 
 static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
@@ -75,7 +77,8 @@ static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
         step.site = stack->next_site;
         stack->next_site += 3;
         if (stack->next_site >= 1u << 20)
-            return gsa_fail(error, GSA_ERR_LIMIT, "stack %s has more than %u phases over all layers", stack->name, (1u << 20) / 3);
+            return gsa_fail(error, GSA_ERR_LIMIT, "stack %s has more than %u phases over all layers", stack->name,
+                            (1u << 20) / 3);
     }
     stack->steps[stack->n_steps++] = step;
     return GSA_OK;
@@ -83,8 +86,11 @@ static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
 
 static gsa_status add_phase(gsa_stack *stack, int segment, int layer, int part, int phase, gsa_error *error)
 {
-    return add_step(stack, (gsa_step){ .what = GSA_STEP_PHASE, .segment = segment, .layer = layer, .part = part, .phase = phase,
-                                       .weights = -1 }, error);
+    return add_step(
+        stack,
+        (gsa_step){
+            .what = GSA_STEP_PHASE, .segment = segment, .layer = layer, .part = part, .phase = phase, .weights = -1 },
+        error);
 }
 
 /* The part after `part` in its segment; -1: none. */
@@ -112,7 +118,8 @@ static gsa_status add_layer(gsa_stack *stack, int segment, int layer, int part, 
     }
     const int split = next >= 0 ? is_split(schema, last) : -1;
     if (split >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s, segment %d: '+' would part phase %s of %s from the phase it is together with",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "stack %s, segment %d: '+' would part phase %s of %s from the phase it is together with",
                         stack->name, segment, gsa_schema_phase(schema, split)->name, gsa_schema_topology(schema));
     gsa_status status = GSA_OK;
     for (int f = 0; f <= phases && status == GSA_OK; f++) {
@@ -137,7 +144,8 @@ static gsa_status add_segment(gsa_stack *stack, int segment, int *layer, gsa_err
     for (int p = stack->first_part[segment]; p < stack->first_part[segment + 1]; p++)
         for (int f = 0; f < gsa_schema_phases(stack->parts[p].schema) && status == GSA_OK; f++) {
             const gsa_phase *phase = gsa_schema_phase(stack->parts[p].schema, f);
-            if (phase->when == GSA_ONCE && writes_new_kind(stack, p, phase)) status = add_phase(stack, segment, -1, p, f, error);
+            if (phase->when == GSA_ONCE && writes_new_kind(stack, p, phase))
+                status = add_phase(stack, segment, -1, p, f, error);
         }
     for (int l = 0; l < stack->segments[segment].layers && status == GSA_OK; l++, ++*layer) {
         status = add_layer(stack, segment, *layer, stack->first_part[segment], error);

@@ -33,7 +33,8 @@ static gsa_parameter *row(adder *a, const char *leaf, int64_t cols, int init)
 
 int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase)
 {
-    return phase->aggregate == GSA_ATTEND ? (int64_t)stack->settings.heads * stack->settings.head_dim : stack->settings.hidden;
+    return phase->aggregate == GSA_ATTEND ? (int64_t)stack->settings.heads * stack->settings.head_dim
+                                          : stack->settings.hidden;
 }
 
 static void attend_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *w)
@@ -80,13 +81,15 @@ static int shared_weights(const gsa_stack *stack, int at)
         if ((other->layer < 0) != (step->layer < 0)) continue;
         if (other->layer != step->layer && !stack->segments[step->segment].share) continue;
         const gsa_phase *theirs = gsa_step_phase(stack, other);
-        if (other->phase == step->phase || (phase->weights && theirs->weights && strcmp(phase->weights, theirs->weights) == 0))
+        if (other->phase == step->phase ||
+            (phase->weights && theirs->weights && strcmp(phase->weights, theirs->weights) == 0))
             return other->weights;
     }
     return -1;
 }
 
-static gsa_status new_weights(gsa_stack *stack, gsa_step *step, int segment_layer, gsa_parameters *parameters, gsa_error *error)
+static gsa_status new_weights(gsa_stack *stack, gsa_step *step, int segment_layer, gsa_parameters *parameters,
+                              gsa_error *error)
 {
     if (stack->n_weights == stack->room_weights) {
         const int room = stack->room_weights ? 2 * stack->room_weights : 32;
@@ -143,8 +146,9 @@ gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, g
 
 static void flag_weights(gsa_phase_weights *w)
 {
-    gsa_parameter *const all[] = { w->q,  w->k,       w->v,    w->o,         w->q_bias, w->v_bias, w->o_bias,        w->up,
-                                   w->up_bias, w->down, w->down_bias, w->gain,   w->shift,  w->label_vectors, w->label_bias };
+    gsa_parameter *const all[] = { w->q,         w->k,       w->v,    w->o,         w->q_bias, w->v_bias, w->o_bias,
+                                   w->up,        w->up_bias, w->down, w->down_bias, w->gain,   w->shift,  w->label_vectors,
+                                   w->label_bias };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) all[i]->flags |= GSA_UNREACHED;
 }

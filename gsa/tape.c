@@ -127,6 +127,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     tape->seed = seed;
     tape->step = step;
     tape->example_id = NULL;
+    tape->examples = tape->named = 0;
 }
 
 int gsa_tape_training(const gsa_tape *tape)
@@ -134,23 +135,39 @@ int gsa_tape_training(const gsa_tape *tape)
     return tape->training;
 }
 
-void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count)
+static void set_examples(gsa_tape *tape, const int32_t *example_id, int32_t count, int named)
 {
     tape->example_id = gsa_tape_upload(tape, example_id, (int64_t)count * (int64_t)sizeof *example_id);
+    tape->examples = tape->example_id ? count : 0;
+    tape->named = named;
+}
+
+void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count)
+{
+    set_examples(tape, example_id, count, 1);
 }
 
 void gsa_tape_default_examples(gsa_tape *tape, int32_t count)
 {
-    if (tape->example_id || tape->failed || count <= 0) return;
+    if (tape->failed || count <= tape->examples) return;
+    if (tape->named) {
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "a batch of %d examples, but gsa_tape_examples gave numbers for %d", count, tape->examples);
+        return;
+    }
     int32_t *id = gsa_tape_host(tape, (int64_t)count * (int64_t)sizeof *id);
     for (int32_t i = 0; id && i < count; i++) id[i] = i;
-    if (id) gsa_tape_examples(tape, id, count);
+    if (id) set_examples(tape, id, count, 0);
 }
 
 gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows)
 {
-    return (gsa_dropout){ .p = tape->training ? p : 0, .seed = tape->seed, .step = tape->step, .site = site,
-                          .example_id = tape->example_id, .row_example = rows.example, .row_local = rows.local };
+    return (gsa_dropout){ .p = tape->training ? p : 0,
+                          .seed = tape->seed,
+                          .step = tape->step,
+                          .site = site,
+                          .example_id = tape->example_id,
+                          .row_example = rows.example,
+                          .row_local = rows.local };
 }
 
 /* ---- failures ------------------------------------------------------------------------------------------------------------ */

@@ -34,7 +34,8 @@ gsa_backend *gsa_tape_backend(const gsa_tape *tape);
 
 /* Forgets all tensors and errors. `training` 0: nothing is recorded and dropout is off. (seed, step) key the dropout. */
 void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step);
-/* Numbers of the batch's examples in the global batch (host array), for dropout; without it 0, 1, 2, ... */
+/* Numbers of the batch's examples in the global batch (host array), for dropout; without it 0, 1, 2, ... All batches of the
+ * tape share them; a batch of more examples than `count` is a failure. */
 void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count);
 int gsa_tape_training(const gsa_tape *tape);
 /* GSA_OK, or the first failure of any op since reset, with its sentence. */

@@ -25,7 +25,8 @@ struct gsa_tape {
     gsa_op *last;
     int training, failed;
     uint32_t seed, step;
-    const int32_t *example_id; /* backend memory */
+    const int32_t *example_id; /* backend memory, [examples] */
+    int32_t examples, named;   /* named: the caller gave the numbers */
     gsa_error error;
 };
 
@@ -51,7 +52,7 @@ static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char
 /* Bytes of rows x cols reals, or -1 on overflow. */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);
 gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows);
-/* Sets identity numbers 0..count-1 when the caller gave none. */
+/* Sets identity numbers 0..count-1 when the caller gave none; fails when those it gave are fewer. */
 void gsa_tape_default_examples(gsa_tape *tape, int32_t count);
 
 #endif

@@ -76,7 +76,8 @@ static gsa_status start_helpers(gsa_team *team, int helpers, gsa_error *error)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, helpers + 1, strerror(failed));
+    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, helpers + 1,
+                    strerror(failed));
 }
 
 gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error)

@@ -76,8 +76,8 @@ static void entropy_back_chunk(void *context, int64_t item)
         const real *logits = job->x + row * job->cols;
         real *dx = job->dx + row * job->cols;
         if (job->targets[row] < 0) continue;
-        const real lse = (real)log_sum_exp(logits, job->cols);
-        for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp(logits[c] - lse);
+        const double lse = log_sum_exp(logits, job->cols); /* rounded to real it would lose what large logits leave of it */
+        for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp((real)((double)logits[c] - lse));
         dx[job->targets[row]] -= job->slope;
     }
 }

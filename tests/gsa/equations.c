@@ -35,8 +35,8 @@ static void layer_norm(double *x, int n) /* gains 1, biases 0: as they start */
 }
 
 /* MultiAtt(query; context): context holds `count` rows (eq. 1 to 3). */
-static void multi_att(const equation_model *m, const char *prefix, const double *query, const double *const *context, int count,
-                      double *out)
+static void multi_att(const equation_model *m, const char *prefix, const double *query, const double *const *context,
+                      int count, double *out)
 {
     const int width = m->heads * m->head_dim, d = m->hidden;
     double *wq = weights(m, prefix, "q.weight"), *wk = weights(m, prefix, "k.weight"), *wv = weights(m, prefix, "v.weight"),
@@ -44,7 +44,8 @@ static void multi_att(const equation_model *m, const char *prefix, const double 
     double *q = calloc((size_t)width, sizeof *q), *k = calloc((size_t)(width * count), sizeof *k),
            *v = calloc((size_t)(width * count), sizeof *v), *a = calloc((size_t)width, sizeof *a);
     times(q, wq, query, width, d);
-    for (int c = 0; c < count; c++) times(k + c * width, wk, context[c], width, d), times(v + c * width, wv, context[c], width, d);
+    for (int c = 0; c < count; c++)
+        times(k + c * width, wk, context[c], width, d), times(v + c * width, wv, context[c], width, d);
     for (int h = 0; h < m->heads; h++) {
         double total = 0, *p = calloc((size_t)count, sizeof *p);
         for (int c = 0; c < count; c++) {
@@ -103,8 +104,8 @@ void transformer_equations(const equation_model *m, int layer, int n, double *x)
     snprintf(attend, sizeof attend, "encoder.0.%d.attend", layer);
     snprintf(ffn, sizeof ffn, "encoder.0.%d.ffn", layer);
     const double **context = calloc((size_t)n + 1, sizeof *context);
-    double *y = calloc((size_t)(n * d), sizeof *y), *up = weights(m, ffn, "up.weight"), *down = weights(m, ffn, "down.weight"),
-           *inner = calloc((size_t)m->ffn, sizeof *inner);
+    double *y = calloc((size_t)(n * d), sizeof *y), *up = weights(m, ffn, "up.weight"),
+           *down = weights(m, ffn, "down.weight"), *inner = calloc((size_t)m->ffn, sizeof *inner);
     for (int i = 0; i < n; i++) context[i] = x + i * d;
     for (int i = 0; i < n; i++) multi_att(m, attend, x + i * d, context, n, y + i * d);
     for (int i = 0; i < n; i++) {

@@ -16,19 +16,23 @@ START_TEST(ids_become_scaled_rows_with_positions)
 {
     bench b = bench_open(NULL, GSA_F64);
     gsa_settings s = plain();
-    s.input_scale = 2, s.position = _i == 0 ? GSA_POSITION_SINUSOID : GSA_POSITION_LEARNED, s.position_max = 3, s.position_base = 100;
+    s.input_scale = 2, s.position = _i == 0 ? GSA_POSITION_SINUSOID : GSA_POSITION_LEARNED, s.position_max = 3,
+    s.position_base = 100;
     gsa_input *input;
-    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "input", .vocabulary = 5, .embedding_std = 1 }, b.parameters, &input,
-                              &b.error));
+    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "input", .vocabulary = 5, .embedding_std = 1 },
+                              b.parameters, &input, &b.error));
     gsa_tape_reset(b.tape, 1, 0, 0);
     gsa_tensor *x = gsa_input_forward(input, b.tape, ids, NULL, lengths, 3);
     MUST(&b, gsa_tape_status(b.tape, &b.error));
     double table[20], rows[20], position[12];
     MUST(&b, gsa_tensor_read(b.backend, &gsa_input_embedding(input)->value, 0, table, &b.error));
     MUST(&b, gsa_tensor_read(b.backend, x, 0, rows, &b.error));
-    if (_i) MUST(&b, gsa_tensor_read(b.backend, &gsa_parameters_find(b.parameters, "input.position.weight")->value, 0, position, &b.error));
+    if (_i)
+        MUST(&b, gsa_tensor_read(b.backend, &gsa_parameters_find(b.parameters, "input.position.weight")->value, 0, position,
+                                 &b.error));
     for (int p = 0; p < 3 && !_i; p++)
-        for (int c = 0; c < 4; c++) position[4 * p + c] = c % 2 ? cos(p / pow(100, c / 2 / 2.0)) : sin(p / pow(100, c / 2 / 2.0));
+        for (int c = 0; c < 4; c++)
+            position[4 * p + c] = c % 2 ? cos(p / pow(100, c / 2 / 2.0)) : sin(p / pow(100, c / 2 / 2.0));
     const int place[5] = { 0, 1, 0, 1, 2 };
     for (int i = 0; i < 20; i++)
         ck_assert_double_eq_tol(rows[i], 2 * table[ids[i / 4] * 4 + i % 4] + position[place[i / 4] * 4 + i % 4], 1e-12);
@@ -45,8 +49,9 @@ START_TEST(features_and_narrow_embeddings_go_through_a_linear_map)
     s.input = GSA_INPUT_NORM;
     gsa_input *features, *narrow;
     MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "f", .width = 2 }, b.parameters, &features, &b.error));
-    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "n", .vocabulary = 4, .width = 2, .embedding_std = 1, .frozen = 1 },
-                              b.parameters, &narrow, &b.error));
+    MUST(&b, gsa_input_create(
+                 NULL, &s, &(gsa_input_options){ .name = "n", .vocabulary = 4, .width = 2, .embedding_std = 1, .frozen = 1 },
+                 b.parameters, &narrow, &b.error));
     ck_assert(!gsa_input_embedding(narrow)->value.wants_grad && gsa_input_embedding(features) == NULL);
     gsa_tape_reset(b.tape, 1, 0, 0);
     const double given[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 };
@@ -74,13 +79,15 @@ START_TEST(too_long_for_learned_positions)
     gsa_settings s = plain();
     s.position = GSA_POSITION_LEARNED, s.position_max = 2;
     gsa_input *input = NULL;
-    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 5 }, b.parameters, &input, &b.error));
+    MUST(&b,
+         gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 5 }, b.parameters, &input, &b.error));
     gsa_tape_reset(b.tape, 1, 0, 0);
     ck_assert_ptr_null(gsa_input_forward(input, b.tape, ids, NULL, lengths, 3));
     ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_LIMIT);
     ck_assert_msg(strstr(b.error.text, "3 tokens exceeds position_max = 2") != NULL, "%s", b.error.text);
     gsa_input_release(input);
-    ck_assert_int_eq(gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "j" }, b.parameters, &input, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "j" }, b.parameters, &input, &b.error),
+                     GSA_ERR_ARGUMENT);
     bench_close(&b);
 }
 END_TEST
@@ -90,7 +97,8 @@ START_TEST(an_id_outside_the_vocabulary)
     bench b = bench_open(NULL, GSA_F64);
     const gsa_settings s = plain();
     gsa_input *input;
-    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 3 }, b.parameters, &input, &b.error));
+    MUST(&b,
+         gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 3 }, b.parameters, &input, &b.error));
     gsa_tape_reset(b.tape, 1, 0, 0);
     ck_assert_ptr_null(gsa_input_forward(input, b.tape, ids, NULL, lengths, 3));
     ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_ARGUMENT);

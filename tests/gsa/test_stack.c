@@ -61,10 +61,12 @@ static gsa_readout run(world *w, const int32_t *length, int32_t count, const dou
 {
     int64_t tokens = 0;
     for (int32_t i = 0; i < count; i++) tokens += length[i];
-    MUST(&w->b, gsa_stack_batch_build(w->batch, w->cache, NULL, &(gsa_sequences){ .count = count, .length = length }, &w->b.error));
+    MUST(&w->b,
+         gsa_stack_batch_build(w->batch, w->cache, NULL, &(gsa_sequences){ .count = count, .length = length }, &w->b.error));
     gsa_tape_reset(w->b.tape, training, 1, 1);
     gsa_readout out;
-    gsa_stack_forward(w->stack, w->b.tape, w->batch, gsa_tape_constant(w->b.tape, rows, GSA_F64, tokens, w->settings.hidden), NULL, &out);
+    gsa_stack_forward(w->stack, w->b.tape, w->batch, gsa_tape_constant(w->b.tape, rows, GSA_F64, tokens, w->settings.hidden),
+                      NULL, &out);
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
     return out;
 }
@@ -158,16 +160,21 @@ static void expect_names(const char *text, int norm, int bias, int reads, const 
 
 START_TEST(parameters_have_the_documented_names)
 {
-    static const char *const star[] = { "encoder.0.0.down.q.weight", "encoder.0.0.down.k.weight", "encoder.0.0.down.v.weight",
-        "encoder.0.0.down.q.bias", "encoder.0.0.down.v.bias", "encoder.0.0.down.o.weight", "encoder.0.0.down.o.bias",
-        "encoder.0.0.down.norm.gain", "encoder.0.0.down.norm.bias", "encoder.0.0.up.q.weight", "encoder.0.0.up.k.weight",
-        "encoder.0.0.up.v.weight", "encoder.0.0.up.q.bias", "encoder.0.0.up.v.bias", "encoder.0.0.up.o.weight", "encoder.0.0.up.o.bias",
-        "encoder.0.0.up.norm.gain", "encoder.0.0.up.norm.bias" };
+    static const char *const star[] = {
+        "encoder.0.0.down.q.weight",  "encoder.0.0.down.k.weight", "encoder.0.0.down.v.weight", "encoder.0.0.down.q.bias",
+        "encoder.0.0.down.v.bias",    "encoder.0.0.down.o.weight", "encoder.0.0.down.o.bias",   "encoder.0.0.down.norm.gain",
+        "encoder.0.0.down.norm.bias", "encoder.0.0.up.q.weight",   "encoder.0.0.up.k.weight",   "encoder.0.0.up.v.weight",
+        "encoder.0.0.up.q.bias",      "encoder.0.0.up.v.bias",     "encoder.0.0.up.o.weight",   "encoder.0.0.up.o.bias",
+        "encoder.0.0.up.norm.gain",   "encoder.0.0.up.norm.bias"
+    };
     expect_names("star", GSA_NORM_POST, GSA_BIAS_Q | GSA_BIAS_V | GSA_BIAS_O, GSA_READ_SUMMARY, star, GSA_COUNT(star));
-    static const char *const full[] = { "encoder.0.0.attend.q.weight", "encoder.0.0.attend.k.weight", "encoder.0.0.attend.v.weight",
-        "encoder.0.0.attend.labels.vectors", "encoder.0.0.attend.o.weight", "encoder.0.0.attend.norm.gain", "encoder.0.0.attend.norm.bias",
-        "encoder.0.0.ffn.up.weight", "encoder.0.0.ffn.up.bias", "encoder.0.0.ffn.down.weight", "encoder.0.0.ffn.down.bias",
-        "encoder.0.0.ffn.norm.gain", "encoder.0.0.ffn.norm.bias", "encoder.norm.gain", "encoder.norm.bias" };
+    static const char *const full[] = {
+        "encoder.0.0.attend.q.weight",       "encoder.0.0.attend.k.weight", "encoder.0.0.attend.v.weight",
+        "encoder.0.0.attend.labels.vectors", "encoder.0.0.attend.o.weight", "encoder.0.0.attend.norm.gain",
+        "encoder.0.0.attend.norm.bias",      "encoder.0.0.ffn.up.weight",   "encoder.0.0.ffn.up.bias",
+        "encoder.0.0.ffn.down.weight",       "encoder.0.0.ffn.down.bias",   "encoder.0.0.ffn.norm.gain",
+        "encoder.0.0.ffn.norm.bias",         "encoder.norm.gain",           "encoder.norm.bias"
+    };
     expect_names("full:clip=2:share=1*3", GSA_NORM_PRE, 0, GSA_READ_SEQUENCE, full, GSA_COUNT(full));
 }
 END_TEST
@@ -203,11 +210,14 @@ static const struct {
 START_TEST(what_cannot_be_is_refused)
 {
     world w = world_open(NULL, GSA_F64);
-    w.settings.hidden = refusals[_i].hidden, w.settings.heads = refusals[_i].heads, w.settings.head_dim = refusals[_i].head_dim;
-    const gsa_stack_options options = { .name = "encoder", .reads = refusals[_i].reads, .taps = &refusals[_i].tap,
-                                        .n_taps = refusals[_i].tap != -1 };
+    w.settings.hidden = refusals[_i].hidden, w.settings.heads = refusals[_i].heads,
+    w.settings.head_dim = refusals[_i].head_dim;
+    const gsa_stack_options options = {
+        .name = "encoder", .reads = refusals[_i].reads, .taps = &refusals[_i].tap, .n_taps = refusals[_i].tap != -1
+    };
     ck_assert_int_ne(try_stack(&w, refusals[_i].spec, &options), GSA_OK);
-    ck_assert_msg(strstr(w.b.error.text, refusals[_i].fragment) != NULL, "'%s' lacks '%s'", w.b.error.text, refusals[_i].fragment);
+    ck_assert_msg(strstr(w.b.error.text, refusals[_i].fragment) != NULL, "'%s' lacks '%s'", w.b.error.text,
+                  refusals[_i].fragment);
     world_close(&w);
 }
 END_TEST
@@ -221,7 +231,8 @@ START_TEST(input_of_another_shape_is_refused)
     gsa_readout out;
     gsa_stack_forward(w.stack, w.b.tape, w.batch, gsa_tape_zeros(w.b.tape, 2, 6), NULL, &out);
     ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(w.b.error.text, "has 3 nodes of 6 columns, but the input has 2 rows") != NULL, "%s", w.b.error.text);
+    ck_assert_msg(strstr(w.b.error.text, "has 3 nodes of 6 columns, but the input has 2 rows") != NULL, "%s",
+                  w.b.error.text);
     world_close(&w);
 }
 END_TEST
@@ -245,9 +256,11 @@ static gsa_status make_stack(gsa_faults *faults, void *context)
     if (status == GSA_OK) status = gsa_spec_parse(&faults->table, "star*2,full:clip=1", &spec, &error);
     if (status == GSA_OK)
         status = gsa_stack_create(&faults->table, registry, &spec, &settings,
-                                  &(gsa_stack_options){ .name = "encoder", .reads = GSA_READ_SUMMARY }, parameters, &stack, &error);
+                                  &(gsa_stack_options){ .name = "encoder", .reads = GSA_READ_SUMMARY }, parameters, &stack,
+                                  &error);
     if (status == GSA_OK) status = gsa_stack_batch_create(stack, &batch, &error);
-    if (status == GSA_OK) status = gsa_stack_batch_build(batch, NULL, NULL, &(gsa_sequences){ .count = 2, .length = length }, &error);
+    if (status == GSA_OK)
+        status = gsa_stack_batch_build(batch, NULL, NULL, &(gsa_sequences){ .count = 2, .length = length }, &error);
     gsa_stack_batch_release(batch);
     gsa_stack_release(stack);
     gsa_spec_release(&spec);
@@ -285,10 +298,10 @@ END_TEST
 
 /* ---- projections ------------------------------------------------------------------------------------------------------------------ */
 static int64_t gemm_rows;
-static gsa_status (*real_gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t, int, int, int64_t, int64_t,
-                               int64_t, int);
-static gsa_status counting_gemm(gsa_backend *b, void *c, const void *x, const void *y, int64_t m, int64_t n, int64_t k, int ta, int tb,
-                                int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status (*real_gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t, int, int,
+                               int64_t, int64_t, int64_t, int);
+static gsa_status counting_gemm(gsa_backend *b, void *c, const void *x, const void *y, int64_t m, int64_t n, int64_t k,
+                                int ta, int tb, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
 {
     gemm_rows += m;
     return real_gemm(b, c, x, y, m, n, k, ta, tb, ldc, lda, ldb, accumulate);
@@ -342,14 +355,16 @@ int main(int argc, char **argv)
 {
     static const gsa_test equations[] = { GSA_TEST(star_is_the_papers_equations), GSA_TEST(full_is_the_transformers_encoder),
                                           GSA_TEST(a_wide_window_is_full) };
-    static const gsa_test names[] = { GSA_TEST(parameters_have_the_documented_names), GSA_TEST(parts_of_one_layer_keep_their_names_apart) };
-    static const gsa_test refused[] = { GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)), GSA_TEST(input_of_another_shape_is_refused),
+    static const gsa_test names[] = { GSA_TEST(parameters_have_the_documented_names),
+                                      GSA_TEST(parts_of_one_layer_keep_their_names_apart) };
+    static const gsa_test refused[] = { GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)),
+                                        GSA_TEST(input_of_another_shape_is_refused),
                                         GSA_TEST(every_failing_allocation_is_met) };
     static const gsa_test skipping[] = { GSA_TEST(what_reaches_no_readout_is_skipped_and_said) };
     static const gsa_test projections[] = { GSA_TEST(one_value_is_projected_once) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing_after_warm_up, 4) };
-    static const gsa_case cases[] = { GSA_CASE("equations", equations, 60), GSA_CASE("names", names, 30), GSA_CASE("refusals", refused, 120),
-                                      GSA_CASE("skipping", skipping, 30), GSA_CASE("projections", projections, 30),
-                                      GSA_CASE("steady", steady, 60) };
+    static const gsa_case cases[] = { GSA_CASE("equations", equations, 60),     GSA_CASE("names", names, 30),
+                                      GSA_CASE("refusals", refused, 120),       GSA_CASE("skipping", skipping, 30),
+                                      GSA_CASE("projections", projections, 30), GSA_CASE("steady", steady, 60) };
     return gsa_run_suite("stack", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -23,21 +23,54 @@ static gsa_row_identity rows_of(gsa_tape *tape)
     return (gsa_row_identity){ device(tape, example, sizeof example), device(tape, local, sizeof local) };
 }
 
-static gsa_tensor *op_linear(leaves *l) { return gsa_op_linear(l->tape, l->a, l->w, l->row); }
-static gsa_tensor *op_linear_plain(leaves *l) { return gsa_op_linear(l->tape, l->a, l->w, NULL); }
-static gsa_tensor *op_add(leaves *l) { return gsa_op_add(l->tape, l->a, l->b); }
-static gsa_tensor *op_add_same(leaves *l) { return gsa_op_add(l->tape, l->a, l->a); }
+static gsa_tensor *op_linear(leaves *l)
+{
+    return gsa_op_linear(l->tape, l->a, l->w, l->row);
+}
+static gsa_tensor *op_linear_plain(leaves *l)
+{
+    return gsa_op_linear(l->tape, l->a, l->w, NULL);
+}
+static gsa_tensor *op_add(leaves *l)
+{
+    return gsa_op_add(l->tape, l->a, l->b);
+}
+static gsa_tensor *op_add_same(leaves *l)
+{
+    return gsa_op_add(l->tape, l->a, l->a);
+}
 static gsa_tensor *op_combine(leaves *l)
 {
     return gsa_op_combine(l->tape, (gsa_tensor *[]){ l->a, l->b, l->a }, (const double[]){ 0.5, -2, 1 }, 3);
 }
-static gsa_tensor *op_relu(leaves *l) { return gsa_op_activate(l->tape, l->a, GSA_RELU); }
-static gsa_tensor *op_leaky(leaves *l) { return gsa_op_activate(l->tape, l->a, GSA_LEAKY_RELU); }
-static gsa_tensor *op_gelu(leaves *l) { return gsa_op_activate(l->tape, l->a, GSA_GELU); }
-static gsa_tensor *op_tanh(leaves *l) { return gsa_op_activate(l->tape, l->a, GSA_TANH); }
-static gsa_tensor *op_sigmoid(leaves *l) { return gsa_op_activate(l->tape, l->a, GSA_SIGMOID); }
-static gsa_tensor *op_dropout(leaves *l) { return gsa_op_dropout(l->tape, l->a, 0.4, 3, rows_of(l->tape)); }
-static gsa_tensor *op_norm(leaves *l) { return gsa_op_norm(l->tape, l->a, l->row, l->row, 1e-6); }
+static gsa_tensor *op_relu(leaves *l)
+{
+    return gsa_op_activate(l->tape, l->a, GSA_RELU);
+}
+static gsa_tensor *op_leaky(leaves *l)
+{
+    return gsa_op_activate(l->tape, l->a, GSA_LEAKY_RELU);
+}
+static gsa_tensor *op_gelu(leaves *l)
+{
+    return gsa_op_activate(l->tape, l->a, GSA_GELU);
+}
+static gsa_tensor *op_tanh(leaves *l)
+{
+    return gsa_op_activate(l->tape, l->a, GSA_TANH);
+}
+static gsa_tensor *op_sigmoid(leaves *l)
+{
+    return gsa_op_activate(l->tape, l->a, GSA_SIGMOID);
+}
+static gsa_tensor *op_dropout(leaves *l)
+{
+    return gsa_op_dropout(l->tape, l->a, 0.4, 3, rows_of(l->tape));
+}
+static gsa_tensor *op_norm(leaves *l)
+{
+    return gsa_op_norm(l->tape, l->a, l->row, l->row, 1e-6);
+}
 static gsa_tensor *op_gather(leaves *l)
 {
     const int32_t ids[R] = { 4, 0, -1, 4, 2, 1 };
@@ -49,25 +82,36 @@ static gsa_tensor *op_select(leaves *l)
     return gsa_op_select(l->tape, device(l->tape, mask, sizeof mask), l->a, l->b);
 }
 static const int64_t thirds[4] = { 0, 2, 2, R }; /* the second example is empty */
-static gsa_tensor *op_mean(leaves *l) { return gsa_op_pool(l->tape, l->a, device(l->tape, thirds, sizeof thirds), 3, 0); }
-static gsa_tensor *op_max(leaves *l) { return gsa_op_pool(l->tape, l->a, device(l->tape, thirds, sizeof thirds), 3, 1); }
+static gsa_tensor *op_mean(leaves *l)
+{
+    return gsa_op_pool(l->tape, l->a, device(l->tape, thirds, sizeof thirds), 3, 0);
+}
+static gsa_tensor *op_max(leaves *l)
+{
+    return gsa_op_pool(l->tape, l->a, device(l->tape, thirds, sizeof thirds), 3, 1);
+}
 static gsa_tensor *op_concat(leaves *l)
 {
     gsa_tensor *part = gsa_op_view(l->tape, l->b, 1, 3);
     return gsa_op_concat(l->tape, (gsa_tensor *[]){ l->a, part, l->a }, 3);
 }
-static gsa_tensor *op_view(leaves *l) { return gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 2, 3); }
+static gsa_tensor *op_view(leaves *l)
+{
+    return gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 2, 3);
+}
 
 /* Rows: 0 <- 5,4,3 and 1; 1 <- nothing; 2..5 <- themselves and row 0. */
-static const gsa_run runs[] = { { 5, 3, -1, 0, 1, 0 }, { 1, 1, 1, 2, 0, 0 }, { 0, 2, 2, 1, 0, 0 }, { 0, 2, 3, 0, 2, 0 },
-                                { 0, 2, 4, 2, -2, 0 }, { 0, 2, 5, 1, 1, 0 } };
+static const gsa_run runs[] = { { 5, 3, -1, 0, 1, 0 }, { 1, 1, 1, 2, 0, 0 },  { 0, 2, 2, 1, 0, 0 },
+                                { 0, 2, 3, 0, 2, 0 },  { 0, 2, 4, 2, -2, 0 }, { 0, 2, 5, 1, 1, 0 } };
 static const int64_t run_at[R + 1] = { 0, 2, 2, 3, 4, 5, 6 }, edge_at[R + 1] = { 0, 4, 4, 6, 8, 10, 12 };
 static gsa_edges edges_of(gsa_tape *tape)
 {
     const int32_t example[R] = { 0 }, local[R] = { 0, 1, 2, 3, 4, 5 };
     const int64_t block_at[2] = { 0, 1 };
     const gsa_rows block = { 0, R };
-    gsa_edges e = { .rows = R, .run_total = 6, .edge_total = 12, .kinds = 1, .labels = 3, .part_rows = { R }, .examples = 1 };
+    gsa_edges e = {
+        .rows = R, .run_total = 6, .edge_total = 12, .kinds = 1, .labels = 3, .part_rows = { R }, .examples = 1
+    };
     e.run_offset = device(tape, run_at, sizeof run_at);
     e.edge_offset = device(tape, edge_at, sizeof edge_at);
     e.runs = device(tape, runs, sizeof runs);
@@ -81,10 +125,20 @@ static gsa_edges edges_of(gsa_tape *tape)
 static gsa_tensor *op_attend(leaves *l)
 {
     const gsa_edges e = edges_of(l->tape);
-    gsa_tensor *bias = gsa_op_view(l->tape, l->table, 0, 3), *heads = gsa_op_linear(l->tape, bias, gsa_op_view(l->tape, l->w, 0, 2), NULL);
+    gsa_tensor *bias = gsa_op_view(l->tape, l->table, 0, 3),
+               *heads = gsa_op_linear(l->tape, bias, gsa_op_view(l->tape, l->w, 0, 2), NULL);
     gsa_tensor *r = gsa_op_linear(l->tape, bias, gsa_op_view(l->tape, l->w, 2, 2), NULL);
-    const gsa_attend_op op = { .edges = &e, .heads = 2, .head_dim = 2, .scale = 0.7, .q = l->a, .k = { l->b }, .v = { l->a },
-                               .label_vectors = r, .label_bias = heads, .dropout = 0.3, .site = 9 };
+    const gsa_attend_op op = { .edges = &e,
+                               .heads = 2,
+                               .head_dim = 2,
+                               .scale = 0.7,
+                               .q = l->a,
+                               .k = { l->b },
+                               .v = { l->a },
+                               .label_vectors = r,
+                               .label_bias = heads,
+                               .dropout = 0.3,
+                               .site = 9 };
     return gsa_op_attend(l->tape, &op);
 }
 static gsa_tensor *op_sum(leaves *l)
@@ -101,11 +155,17 @@ static gsa_tensor *op_mean_edges(leaves *l)
 static const struct {
     const char *name;
     gsa_tensor *(*make)(leaves *);
-} ops[] = { { "linear", op_linear }, { "linear without bias", op_linear_plain }, { "add", op_add }, { "add to itself", op_add_same },
-            { "combine", op_combine }, { "relu", op_relu }, { "leaky relu", op_leaky }, { "gelu", op_gelu }, { "tanh", op_tanh },
-            { "sigmoid", op_sigmoid }, { "dropout", op_dropout }, { "norm", op_norm }, { "gather", op_gather }, { "select", op_select },
-            { "mean pool", op_mean }, { "max pool", op_max }, { "concat", op_concat }, { "view", op_view }, { "attend", op_attend },
-            { "sum", op_sum }, { "mean", op_mean_edges } };
+} ops[] = { { "linear", op_linear },    { "linear without bias", op_linear_plain },
+            { "add", op_add },          { "add to itself", op_add_same },
+            { "combine", op_combine },  { "relu", op_relu },
+            { "leaky relu", op_leaky }, { "gelu", op_gelu },
+            { "tanh", op_tanh },        { "sigmoid", op_sigmoid },
+            { "dropout", op_dropout },  { "norm", op_norm },
+            { "gather", op_gather },    { "select", op_select },
+            { "mean pool", op_mean },   { "max pool", op_max },
+            { "concat", op_concat },    { "view", op_view },
+            { "attend", op_attend },    { "sum", op_sum },
+            { "mean", op_mean_edges } };
 enum { OPS = sizeof ops / sizeof *ops };
 
 static gsa_parameter *leaf(bench *b, const char *name, int64_t rows, int64_t cols)
@@ -120,15 +180,20 @@ static double loss_of(bench *b, int which, int entropy, int backward)
 {
     gsa_tape_reset(b->tape, 1, 3, 4);
     gsa_parameters *ps = b->parameters;
-    leaves l = { b->tape, &gsa_parameters_at(ps, 0)->value, &gsa_parameters_at(ps, 1)->value, &gsa_parameters_at(ps, 2)->value,
-                 &gsa_parameters_at(ps, 3)->value, &gsa_parameters_at(ps, 4)->value };
+    leaves l = { b->tape,
+                 &gsa_parameters_at(ps, 0)->value,
+                 &gsa_parameters_at(ps, 1)->value,
+                 &gsa_parameters_at(ps, 2)->value,
+                 &gsa_parameters_at(ps, 3)->value,
+                 &gsa_parameters_at(ps, 4)->value };
     gsa_tensor *y = ops[which].make(&l);
     ck_assert_msg(y != NULL, "%s: %d", ops[which].name, gsa_tape_status(b->tape, &b->error));
     double target[64], loss;
     int32_t label[64];
     for (int i = 0; i < 64; i++) target[i] = 0.1 * i - 1, label[i] = i % (C + 1) - 1;
-    gsa_tensor *t = entropy ? gsa_op_cross_entropy(b->tape, y, device(b->tape, label, sizeof label), 0.7)
-                            : gsa_op_square_error(b->tape, y, gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols), 0.3);
+    gsa_tensor *t =
+        entropy ? gsa_op_cross_entropy(b->tape, y, device(b->tape, label, sizeof label), 0.7)
+                : gsa_op_square_error(b->tape, y, gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols), 0.3);
     MUST(b, gsa_tape_status(b->tape, &b->error));
     MUST(b, gsa_tensor_read(b->backend, t, 0, &loss, &b->error));
     if (backward) MUST(b, gsa_tape_backward(b->tape, t, &b->error));
@@ -155,8 +220,9 @@ static void check_gradients(bench *b, int which, int entropy)
             const double slope = (up - loss_of(b, which, entropy, 0)) / (2 * eps);
             value[i] = was;
             MUST(b, gsa_tensor_write(b->backend, x, value, &b->error));
-            ck_assert_msg(fabs(slope - gradient[i]) <= 1e-5 + 1e-3 * fabs(slope), "%s, leaf %d, element %d: %.9g, differences say %.9g",
-                          ops[which].name, p, (int)i, gradient[i], slope);
+            ck_assert_msg(fabs(slope - gradient[i]) <= 1e-5 + 1e-3 * fabs(slope),
+                          "%s, leaf %d, element %d: %.9g, differences say %.9g", ops[which].name, p, (int)i, gradient[i],
+                          slope);
             touched |= gradient[i] != 0;
         }
     }
@@ -166,7 +232,8 @@ static void check_gradients(bench *b, int which, int entropy)
 static bench five_leaves(int equal_rows)
 {
     bench b = bench_open(NULL, GSA_F64);
-    gsa_parameter *p[] = { leaf(&b, "a", R, C), leaf(&b, "b", R, C), leaf(&b, "w", C, C), leaf(&b, "row", 1, C), leaf(&b, "table", 5, C) };
+    gsa_parameter *p[] = { leaf(&b, "a", R, C), leaf(&b, "b", R, C), leaf(&b, "w", C, C), leaf(&b, "row", 1, C),
+                           leaf(&b, "table", 5, C) };
     double value[R * C];
     if (equal_rows) /* ties in a column break only by tiny steps: rows equal but for the op's own kinks */
         for (int i = 0; i < 2; i++) {
@@ -187,7 +254,8 @@ END_TEST
 START_TEST(equal_rows_differentiate)
 {
     bench b = five_leaves(1);
-    if (strcmp(ops[_i].name, "max pool") != 0) check_gradients(&b, _i, 0); /* a tie has no derivative: the first one's is taken */
+    if (strcmp(ops[_i].name, "max pool") != 0)
+        check_gradients(&b, _i, 0); /* a tie has no derivative: the first one's is taken */
     bench_close(&b);
 }
 END_TEST
@@ -214,7 +282,8 @@ START_TEST(frozen_row_gets_no_gradient)
     double value[6], gradient[6];
     MUST(&b, gsa_tensor_read(b.backend, &table->value, 0, value, &b.error));
     MUST(&b, gsa_tensor_read(b.backend, &table->value, 1, gradient, &b.error));
-    ck_assert(value[0] == 0 && value[1] == 0 && gradient[0] == 0 && gradient[1] == 0 && gradient[2] != 0 && gradient[4] != 0);
+    ck_assert(value[0] == 0 && value[1] == 0 && gradient[0] == 0 && gradient[1] == 0 && gradient[2] != 0 &&
+              gradient[4] != 0);
     bench_close(&b);
 }
 END_TEST
@@ -227,21 +296,51 @@ START_TEST(a_wrong_shape_is_one_sentence)
     gsa_tensor *a = gsa_tape_zeros(b.tape, 2, 3), *c = gsa_tape_zeros(b.tape, 3, 2), *made = NULL;
     const char *fragment = "";
     switch (_i) {
-    case 0: made = gsa_op_linear(b.tape, a, c, NULL), fragment = "linear: x [2, 3] does not fit w [3, 2]"; break;
-    case 1: made = gsa_op_add(b.tape, a, c), fragment = "combine: term 1 is [3, 2]"; break;
-    case 2: made = gsa_op_view(b.tape, a, 1, 2), fragment = "view: rows 1..3 of a tensor of 2 rows"; break;
-    case 3: made = gsa_op_view(b.tape, a, -1, 1), fragment = "view: rows -1..0"; break;
-    case 4: made = gsa_op_concat(b.tape, (gsa_tensor *[]){ a, c }, 2), fragment = "concat: part 1 has 2 columns"; break;
-    case 5: made = gsa_op_norm(b.tape, a, c, c, 1e-6), fragment = "norm: 3 columns"; break;
-    case 6: made = gsa_op_select(b.tape, NULL, a, c), fragment = "select: [2, 3] and [3, 2]"; break;
-    case 7: made = gsa_op_square_error(b.tape, a, c, 1), fragment = "square error: [2, 3] against"; break;
-    case 8: made = gsa_op_gather(b.tape, a, c, NULL, 2, 1, 0), fragment = "gather: base is [2, 3]"; break;
-    case 9: made = gsa_op_dropout(b.tape, a, 0.5, 0, (gsa_row_identity){ 0 }), fragment = "gsa_tape_examples was not called"; break;
-    case 10: made = gsa_op_combine(b.tape, NULL, NULL, 0), fragment = "combine: 0 terms"; break;
-    case 11: made = gsa_tape_zeros(b.tape, INT64_MAX / 2, 8), fragment = "is too large"; break;
-    case 12: made = gsa_op_attend(b.tape, &(gsa_attend_op){ .edges = &(gsa_edges){ .rows = 5 }, .heads = 1, .head_dim = 3, .q = a }),
-             fragment = "attend: q is [2, 3], but 5 rows"; break;
-    default: made = gsa_op_aggregate(b.tape, &(gsa_edges){ .rows = 5 }, NULL, 0, 3, 2, 3), fragment = "aggregate: [2, 3] cannot hold"; break;
+    case 0:
+        made = gsa_op_linear(b.tape, a, c, NULL), fragment = "linear: x [2, 3] does not fit w [3, 2]";
+        break;
+    case 1:
+        made = gsa_op_add(b.tape, a, c), fragment = "combine: term 1 is [3, 2]";
+        break;
+    case 2:
+        made = gsa_op_view(b.tape, a, 1, 2), fragment = "view: rows 1..3 of a tensor of 2 rows";
+        break;
+    case 3:
+        made = gsa_op_view(b.tape, a, -1, 1), fragment = "view: rows -1..0";
+        break;
+    case 4:
+        made = gsa_op_concat(b.tape, (gsa_tensor *[]){ a, c }, 2), fragment = "concat: part 1 has 2 columns";
+        break;
+    case 5:
+        made = gsa_op_norm(b.tape, a, c, c, 1e-6), fragment = "norm: 3 columns";
+        break;
+    case 6:
+        made = gsa_op_select(b.tape, NULL, a, c), fragment = "select: [2, 3] and [3, 2]";
+        break;
+    case 7:
+        made = gsa_op_square_error(b.tape, a, c, 1), fragment = "square error: [2, 3] against";
+        break;
+    case 8:
+        made = gsa_op_gather(b.tape, a, c, NULL, 2, 1, 0), fragment = "gather: base is [2, 3]";
+        break;
+    case 9:
+        made = gsa_op_dropout(b.tape, a, 0.5, 0, (gsa_row_identity){ 0 }), fragment = "gsa_tape_examples was not called";
+        break;
+    case 10:
+        made = gsa_op_combine(b.tape, NULL, NULL, 0), fragment = "combine: 0 terms";
+        break;
+    case 11:
+        made = gsa_tape_zeros(b.tape, INT64_MAX / 2, 8), fragment = "is too large";
+        break;
+    case 12:
+        made =
+            gsa_op_attend(b.tape, &(gsa_attend_op){ .edges = &(gsa_edges){ .rows = 5 }, .heads = 1, .head_dim = 3, .q = a }),
+        fragment = "attend: q is [2, 3], but 5 rows";
+        break;
+    default:
+        made = gsa_op_aggregate(b.tape, &(gsa_edges){ .rows = 5 }, NULL, 0, 3, 2, 3),
+        fragment = "aggregate: [2, 3] cannot hold";
+        break;
     }
     ck_assert_ptr_null(made);
     ck_assert_int_ne(gsa_tape_status(b.tape, &b.error), GSA_OK);
@@ -281,7 +380,8 @@ START_TEST(neighbouring_views_join_without_a_copy)
     bench b = bench_open(NULL, GSA_F64);
     gsa_tape_reset(b.tape, 1, 0, 0);
     gsa_tensor *x = gsa_tape_zeros(b.tape, 6, 2), *empty = gsa_tape_zeros(b.tape, 0, 2);
-    gsa_tensor *top = gsa_op_view(b.tape, x, 0, 2), *rest = gsa_op_view(b.tape, x, 2, 4), *mid = gsa_op_view(b.tape, rest, 0, 3);
+    gsa_tensor *top = gsa_op_view(b.tape, x, 0, 2), *rest = gsa_op_view(b.tape, x, 2, 4),
+               *mid = gsa_op_view(b.tape, rest, 0, 3);
     ck_assert_ptr_eq(gsa_op_concat(b.tape, (gsa_tensor *[]){ top, empty, rest }, 3), x);
     gsa_tensor *five = gsa_op_concat(b.tape, (gsa_tensor *[]){ top, mid }, 2);
     ck_assert(five->whole == x && five->rows == 5 && five->data == x->data);
@@ -382,12 +482,15 @@ int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS), GSA_LOOP(equal_rows_differentiate, OPS),
                                           GSA_TEST(cross_entropy_differentiates), GSA_TEST(frozen_row_gets_no_gradient) };
-    static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 14), GSA_TEST(zero_rows_pass_through_every_op) };
+    static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 14),
+                                       GSA_TEST(zero_rows_pass_through_every_op) };
     static const gsa_test views[] = { GSA_TEST(neighbouring_views_join_without_a_copy) };
-    static const gsa_test failures[] = { GSA_TEST(a_missing_entry_is_named), GSA_TEST(evaluation_records_nothing_and_drops_nothing),
+    static const gsa_test failures[] = { GSA_TEST(a_missing_entry_is_named),
+                                         GSA_TEST(evaluation_records_nothing_and_drops_nothing),
                                          GSA_TEST(parameters_refuse_and_start_by_name) };
     static const gsa_test memory[] = { GSA_TEST(the_arena_settles_after_one_round) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("shapes", shapes, 30), GSA_CASE("views", views, 30),
-                                      GSA_CASE("failures", failures, 30), GSA_CASE("memory", memory, 30) };
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("shapes", shapes, 30),
+                                      GSA_CASE("views", views, 30), GSA_CASE("failures", failures, 30),
+                                      GSA_CASE("memory", memory, 30) };
     return gsa_run_suite("tape", cases, GSA_COUNT(cases), argc, argv);
 }

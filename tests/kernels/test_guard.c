@@ -69,7 +69,8 @@ START_TEST(every_op_is_wrapped)
     for (size_t at = first; at + step <= sizeof *b; at += step) {
         static const unsigned char none[sizeof ref->release];
         ck_assert_msg(memcmp((char *)b + at, none, step) != 0, "entry %d of the table is NULL", (int)((at - first) / step));
-        ck_assert_msg(memcmp((char *)b + at, (char *)ref + at, step) != 0, "entry %d is ref's own", (int)((at - first) / step));
+        ck_assert_msg(memcmp((char *)b + at, (char *)ref + at, step) != 0, "entry %d is ref's own",
+                      (int)((at - first) / step));
     }
     gsa_backend_release(b);
     gsa_backend_release(ref);
@@ -141,6 +142,7 @@ int main(int argc, char **argv)
     static const gsa_test faults[] = { GSA_TEST(touching_faults) };
     static const gsa_test table[] = { GSA_TEST(every_op_is_wrapped), GSA_TEST(the_environment_chooses) };
     static const gsa_test memory[] = { GSA_TEST(new_memory_is_nan_and_blocks_do_not_meet) };
-    static const gsa_case cases[] = { GSA_CASE("faults", faults, 30), GSA_CASE("table", table, 30), GSA_CASE("memory", memory, 60) };
+    static const gsa_case cases[] = { GSA_CASE("faults", faults, 30), GSA_CASE("table", table, 30),
+                                      GSA_CASE("memory", memory, 60) };
     return gsa_run_suite("kernel_guard", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -38,7 +38,8 @@ int gsa_run_suite(const char *name, const gsa_case *cases, int count, int argc, 
     srunner_run_all(runner, CK_ENV);
     const int run = srunner_ntests_run(runner), failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    if (run == 0) fprintf(stderr, "%s: no test ran: is CK_RUN_CASE=%s a case of it?\n", name,
-                          getenv("CK_RUN_CASE") ? getenv("CK_RUN_CASE") : "");
+    if (run == 0)
+        fprintf(stderr, "%s: no test ran: is CK_RUN_CASE=%s a case of it?\n", name,
+                getenv("CK_RUN_CASE") ? getenv("CK_RUN_CASE") : "");
     return failed != 0 || run == 0;
 }
