@@ -86,7 +86,8 @@ static int find_places(gsa_tape *tape, const int32_t *length, int32_t count, pla
 {
     *out = (places){ 0 };
     for (int32_t e = 0; e < count; e++) {
-        if (length[e] < 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: example %d has a length of %d", e, length[e]), 0;
+        if (length[e] < 0)
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: example %d has a length of %d", e, length[e]), 0;
         out->tokens += length[e];
         if (length[e] > out->longest) out->longest = length[e];
     }

@@ -80,7 +80,7 @@ gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
     gsa_tensor *out = gsa_tape_new(tape, in->q->rows, in->q->cols, wants);
     gsa_tensor *lse = gsa_tape_new(tape, in->edges->rows, in->heads, 0);
     if (!out || !lse) return NULL;
-    if (tape->training && in->dropout > 0 && !tape->example_id)
+    if (tape->training && in->dropout > 0 && in->edges->rows > 0 && !tape->example_id)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
                              "dropout needs the examples' numbers: gsa_tape_examples was not called");
     const gsa_row_identity rows = { in->edges->row_example, in->edges->row_local };

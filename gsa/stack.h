@@ -68,7 +68,7 @@ typedef struct gsa_readout {
 } gsa_readout;
 
 /* input [tokens of all examples, hidden]; memory: another stack's sequence, or NULL. Failures are the tape's.
- * The tape may point into the batch: it is built again only after the tape's reset or backward, and read no more. */
+ * The tape and the readout point into the batch: it is built again only when the tape is reset or not used any more. */
 void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
                        gsa_tensor *memory, gsa_readout *readout);
 

@@ -48,7 +48,8 @@ static gsa_tensor *given_rows(executor *x, const gsa_stack_kind *kind, int64_t r
 {
     gsa_tensor *given = kind->start == GSA_MEMORY ? x->memory : x->input;
     if (given && given->rows == rows && given->cols == x->stack->settings.hidden) return given;
-    return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: kind '%s' starts from %lld rows of %d columns, but %s has %lld rows of %lld",
+    return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT,
+                         "stack %s: kind '%s' starts from %lld rows of %d columns, but %s has %lld rows of %lld",
                          x->stack->name, kind->name, (long long)rows, x->stack->settings.hidden,
                          kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
                          given ? (long long)given->cols : 0);
@@ -68,10 +69,13 @@ static gsa_tensor *start_rows(executor *x, const gsa_stack_kind *kind, int schem
 {
     const int64_t nodes = gsa_batch_nodes(x->batch->batch[kind->part], schema_kind);
     switch (kind->start) {
-    case GSA_MEAN_INPUT: return mean_input(x, kind, schema_kind);
+    case GSA_MEAN_INPUT:
+        return mean_input(x, kind, schema_kind);
     case GSA_ZERO:
-    case GSA_BY_PHASE: return gsa_tape_zeros(x->tape, nodes, x->stack->settings.hidden);
-    default: return given_rows(x, kind, nodes);
+    case GSA_BY_PHASE:
+        return gsa_tape_zeros(x->tape, nodes, x->stack->settings.hidden);
+    default:
+        return given_rows(x, kind, nodes);
     }
 }
 
@@ -274,7 +278,9 @@ static int prepare(executor *x)
     const gsa_stack *stack = x->stack;
     const int64_t kinds = stack->n_kinds * (int64_t)sizeof(gsa_tensor *);
     if (x->batch->stack != stack)
-        return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s", stack->name, x->batch->stack->name), 0;
+        return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s", stack->name,
+                             x->batch->stack->name),
+               0;
     gsa_tape_default_examples(x->tape, x->batch->count);
     x->now = gsa_tape_host(x->tape, kinds);
     x->old = gsa_tape_host(x->tape, kinds);

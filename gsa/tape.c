@@ -151,7 +151,8 @@ void gsa_tape_default_examples(gsa_tape *tape, int32_t count)
 {
     if (tape->failed || count <= tape->examples) return;
     if (tape->named) {
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "a batch of %d examples, but gsa_tape_examples gave numbers for %d", count, tape->examples);
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "a batch of %d examples, but gsa_tape_examples gave numbers for %d", count,
+                      tape->examples);
         return;
     }
     int32_t *id = gsa_tape_host(tape, (int64_t)count * (int64_t)sizeof *id);

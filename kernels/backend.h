@@ -43,8 +43,8 @@ typedef struct gsa_part {
 /* o_u = sum_e m_e p_e v_e,  p = softmax over the in-edges e=(v->u, label l) of u of  s_e = scale q_u.(k_v + r_l) + b_{l,h}
  * (Vaswani et al. 2017, eq. 1, over a graph; r_l as Shaw et al. 2018 on keys). Head h is columns h*head_dim.. of a row.
  * Empty row, or all scores -inf: o = 0, lse = -inf, no gradient.
- * Backward takes p_e = exp(s_e - lse) with lse as it was stored: a factor of up to 1 +- |lse| 2^-24 in float (3e-5 at |lse| = 512..1023)
- * on all p of the row. It is no larger than what the rounding of such scores does to p itself. */
+ * Backward takes p_e = exp(s_e - lse) with lse as it was stored: in float all p of a row share a factor within 1 +- |lse| 2^-24
+ * (3e-5 for 512 <= |lse| < 1024), no more than the rounding of scores of that size does to each p anyway. */
 typedef struct gsa_attend_args {
     const gsa_edges *edges;
     int32_t heads, head_dim;

@@ -97,6 +97,7 @@ BAD(place_unknown, e->place(e, gsa_at(5, 0), 1, 0, 3);)
 BAD(place_level, e->place(e, relay, -1, 0, 3);)
 BAD(place_first, e->place(e, relay, 1, -1, 3);)
 BAD(place_last, e->place(e, relay, 1, 0, 4);)
+BAD(place_endless, e->place(e, relay, 1, 0, INT64_MAX);)
 BAD(place_backwards, e->place(e, relay, 1, 3, 1);)
 BAD(summary_beyond, e->summary(e, gsa_at(TOKEN, 4));)
 BAD(summary_unknown, e->summary(e, gsa_at(4, 0));)
@@ -150,6 +151,7 @@ static const struct {
     { place_level, GSA_ERR_PLUGIN, "level is -1", "'relay' 0" },
     { place_first, GSA_ERR_PLUGIN, "tokens -1 to 3", "" },
     { place_last, GSA_ERR_PLUGIN, "tokens 0 to 4", "" },
+    { place_endless, GSA_ERR_PLUGIN, "tokens 0 to 9223372036854775807", "" },
     { place_backwards, GSA_ERR_PLUGIN, "tokens 3 to 1", "" },
     { summary_beyond, GSA_ERR_PLUGIN, "summary of 'token' 4, which has 4 nodes", "" },
     { summary_unknown, GSA_ERR_PLUGIN, "summary of kind 4", "" },
@@ -184,6 +186,14 @@ static void dotted(const gsa_example *x, gsa_emitter *e)
     for (int i = 0; i < x->length; i += 2) gsa_edge(e, READ, gsa_at(TOKEN, i), gsa_at(TOKEN, 0), 0);
 }
 
+/* Two runs that go on, in a space of 2^32 (node, head): more edges than one run can count. */
+static void vast(const gsa_example *x, gsa_emitter *e)
+{
+    (void)x;
+    e->run(e, HEADS, gsa_at(TOKEN, 0), INT32_MAX, 1, gsa_at(TOKEN, 0), 0, 0);
+    e->run(e, HEADS, gsa_at(TOKEN, INT32_MAX), 9, 1, gsa_at(TOKEN, 0), 0, 0);
+}
+
 START_TEST(limits_hold)
 {
     static const struct {
@@ -205,6 +215,7 @@ START_TEST(limits_hold)
         { { sizeof(gsa_example), 1, 0, 0, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "heads 0" },
         { { 4, 1, 0, 1, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "struct_size is 4" },
         { { sizeof(gsa_example), 4, 0, 1 << 29, 0, 0, 0 }, { 0, 0, 0 }, NULL, GSA_ERR_LIMIT, "8 nodes x 536870912 heads" },
+        { { sizeof(gsa_example), 1 << 29, 0, 8, 0, 0, 0 }, { 0, 0, 0 }, vast, GSA_ERR_LIMIT, "1073741824 nodes x 8 heads" },
         { { sizeof(gsa_example), INT32_MAX, 0, 1, 0, 0, 0 }, { 0, 0, 0 }, NULL, GSA_ERR_LIMIT, "4294967294 nodes of input" },
     };
     for (int i = 0; i < GSA_COUNT(rows); i++) {

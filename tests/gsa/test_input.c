@@ -107,11 +107,79 @@ START_TEST(an_id_outside_the_vocabulary)
 }
 END_TEST
 
+static gsa_input *embed(bench *b, const char *name, uint32_t site)
+{
+    gsa_settings s = plain();
+    s.input = GSA_INPUT_DROPOUT, s.dropout_input = 0.5;
+    gsa_input *input;
+    MUST(b,
+         gsa_input_create(NULL, &s, &(gsa_input_options){ .name = name, .vocabulary = 5, .embedding_std = 1, .site = site },
+                          b->parameters, &input, &b->error));
+    return input;
+}
+
+/* Numbers 0, 1, 2, ... reach as far as the largest batch of the tape needs, whatever came before. */
+START_TEST(a_later_batch_may_have_more_examples)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_input *small = embed(&b, "small", 0), *large = embed(&b, "large", 1);
+    enum { MANY = 40 };
+    int32_t one[MANY], word[MANY];
+    double alone[MANY * 4], after[MANY * 4];
+    for (int i = 0; i < MANY; i++) one[i] = 1, word[i] = 1 + i % 4;
+    gsa_tape_reset(b.tape, 1, 3, 4);
+    gsa_tensor *x = gsa_input_forward(large, b.tape, word, NULL, one, MANY);
+    MUST(&b, gsa_tape_status(b.tape, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, x, 0, alone, &b.error));
+    gsa_tape_reset(b.tape, 1, 3, 4);
+    gsa_input_forward(small, b.tape, word, NULL, one, 1);
+    x = gsa_input_forward(large, b.tape, word, NULL, one, MANY);
+    MUST(&b, gsa_tape_status(b.tape, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, x, 0, after, &b.error));
+    ck_assert_mem_eq(alone, after, sizeof alone);
+    gsa_input_release(small);
+    gsa_input_release(large);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(fewer_numbers_than_examples)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_input *input = embed(&b, "i", 0);
+    static const int32_t number[2] = { 8, 9 };
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    gsa_tape_examples(b.tape, number, 2);
+    ck_assert_ptr_null(gsa_input_forward(input, b.tape, ids, NULL, lengths, 3));
+    ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(b.error.text, "a batch of 3 examples, but gsa_tape_examples gave numbers for 2") != NULL, "%s",
+                  b.error.text);
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_negative_length)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_input *input = embed(&b, "i", 0);
+    static const int32_t wrong[2] = { -1000000, 1000005 };
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    ck_assert_ptr_null(gsa_input_forward(input, b.tape, ids, NULL, wrong, 2));
+    ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(b.error.text, "example 0 has a length of -1000000") != NULL, "%s", b.error.text);
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test rows[] = { GSA_LOOP(ids_become_scaled_rows_with_positions, 2),
-                                     GSA_TEST(features_and_narrow_embeddings_go_through_a_linear_map) };
-    static const gsa_test refusals[] = { GSA_TEST(too_long_for_learned_positions), GSA_TEST(an_id_outside_the_vocabulary) };
+                                     GSA_TEST(features_and_narrow_embeddings_go_through_a_linear_map),
+                                     GSA_TEST(a_later_batch_may_have_more_examples) };
+    static const gsa_test refusals[] = { GSA_TEST(too_long_for_learned_positions), GSA_TEST(an_id_outside_the_vocabulary),
+                                         GSA_TEST(fewer_numbers_than_examples), GSA_TEST(a_negative_length) };
     static const gsa_case cases[] = { GSA_CASE("rows", rows, 30), GSA_CASE("refusals", refusals, 30) };
     return gsa_run_suite("input", cases, GSA_COUNT(cases), argc, argv);
 }

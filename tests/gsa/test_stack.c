@@ -231,8 +231,85 @@ START_TEST(input_of_another_shape_is_refused)
     gsa_readout out;
     gsa_stack_forward(w.stack, w.b.tape, w.batch, gsa_tape_zeros(w.b.tape, 2, 6), NULL, &out);
     ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(w.b.error.text, "has 3 nodes of 6 columns, but the input has 2 rows") != NULL, "%s",
+    ck_assert_msg(strstr(w.b.error.text, "starts from 3 rows of 6 columns, but the input has 2 rows") != NULL, "%s",
                   w.b.error.text);
+    world_close(&w);
+}
+END_TEST
+
+/* A relay alone, whose start is all that is read of the input; its path is of any length. */
+static void describe_lone(const void *self, gsa_describer *d)
+{
+    (void)self;
+    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
+    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEAN_INPUT, 0, 0, "relay" });
+    d->phase(
+        d,
+        &(gsa_phase){
+            .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 2, .name = "ffn" });
+    d->sequence(d, 0);
+    d->summary(d, 1, GSA_MEAN_OF, 1);
+}
+
+static void emit_lone(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    (void)self, (void)x;
+    e->nodes(e, 1, 1);
+}
+
+static const gsa_param lone_params[] = { { "words", GSA_PATH, 0, 0, 0, NULL, "", "a file" } };
+static const gsa_topology lone = { GSA_HEAD(lone_params),     .id = "lone",     .summary = "a relay", .reference = "",
+                                   .describe = describe_lone, .emit = emit_lone };
+
+static world lone_world(const char *text)
+{
+    world w = world_open(NULL, GSA_F32);
+    MUST(&w.b, gsa_registry_add(w.registry, &lone, &w.b.error));
+    MUST(&w.b, try_stack(&w, text, &(gsa_stack_options){ .name = "encoder", .reads = GSA_READ_SUMMARY }));
+    MUST(&w.b, gsa_stack_batch_create(w.stack, &w.batch, &w.b.error));
+    return w;
+}
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    static const struct {
+        int rows, cols, foreign; /* rows -1: no input */
+        const char *fragment;
+    } cases[] = { { -1, 6, 0, "an operand is NULL" },
+                  { 1, 6, 0, "kind 'relay' starts from 500 rows of 6 columns, but the input has 1 rows of 6" },
+                  { 500, 5, 0, "but the input has 500 rows of 5" },
+                  { 500, 6, 1, "stack encoder: the batch was made for stack other" } };
+    world w = lone_world("lone");
+    gsa_stack *own = w.stack, *other = NULL;
+    w.stack = NULL;
+    MUST(&w.b, try_stack(&w, "full", &(gsa_stack_options){ .name = "other", .reads = GSA_READ_SUMMARY }));
+    other = w.stack, w.stack = own;
+    const int32_t length = 500;
+    gsa_stack_batch *foreign;
+    MUST(&w.b, gsa_stack_batch_create(other, &foreign, &w.b.error));
+    gsa_stack_batch *use = cases[_i].foreign ? foreign : w.batch;
+    MUST(&w.b, gsa_stack_batch_build(use, NULL, NULL, &(gsa_sequences){ .count = 1, .length = &length }, &w.b.error));
+    gsa_tape_reset(w.b.tape, 0, 0, 0);
+    gsa_tensor *rows = cases[_i].rows < 0 ? NULL : gsa_tape_zeros(w.b.tape, cases[_i].rows, cases[_i].cols);
+    gsa_readout out;
+    gsa_stack_forward(w.stack, w.b.tape, use, rows, NULL, &out);
+    ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(w.b.error.text, cases[_i].fragment) != NULL, "%s", w.b.error.text);
+    gsa_stack_batch_release(foreign);
+    gsa_stack_release(other);
+    world_close(&w);
+}
+END_TEST
+
+START_TEST(a_long_text_is_kept_whole)
+{
+    char text[4000] = "lone:words=";
+    const size_t start = strlen(text);
+    memset(text + start, 'x', sizeof text - start);
+    strcpy(text + sizeof text - 3, "*1");
+    world w = lone_world(text);
+    const char *kept = gsa_stack_text(w.stack);
+    ck_assert_msg(strcmp(kept, text) == 0, "%zu of %zu bytes", strlen(kept), strlen(text)); /* too long for Check to show */
     world_close(&w);
 }
 END_TEST
@@ -296,6 +373,21 @@ START_TEST(what_reaches_no_readout_is_skipped_and_said)
 }
 END_TEST
 
+/* ---- nothing at all --------------------------------------------------------------------------------------------------- */
+START_TEST(a_batch_of_no_examples_is_a_batch)
+{
+    world w = world_open(NULL, GSA_F64);
+    w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.5;
+    MUST(&w.b, try_stack(&w, "star,full+ring", &(gsa_stack_options){ .name = "encoder", .reads = GSA_READ_SUMMARY }));
+    MUST(&w.b, gsa_stack_batch_create(w.stack, &w.batch, &w.b.error));
+    const double none[1] = { 0 };
+    const gsa_readout out = run(&w, lengths, 0, none, 1);
+    ck_assert(out.summary->rows == 0 && out.summary->cols == 6);
+    MUST(&w.b, gsa_tape_backward(w.b.tape, gsa_op_square_error(w.b.tape, out.summary, out.summary, 1), &w.b.error));
+    world_close(&w);
+}
+END_TEST
+
 /* ---- projections ------------------------------------------------------------------------------------------------------------------ */
 static int64_t gemm_rows;
 static gsa_status (*real_gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t, int, int,
@@ -356,11 +448,14 @@ int main(int argc, char **argv)
     static const gsa_test equations[] = { GSA_TEST(star_is_the_papers_equations), GSA_TEST(full_is_the_transformers_encoder),
                                           GSA_TEST(a_wide_window_is_full) };
     static const gsa_test names[] = { GSA_TEST(parameters_have_the_documented_names),
-                                      GSA_TEST(parts_of_one_layer_keep_their_names_apart) };
+                                      GSA_TEST(parts_of_one_layer_keep_their_names_apart),
+                                      GSA_TEST(a_long_text_is_kept_whole) };
     static const gsa_test refused[] = { GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)),
                                         GSA_TEST(input_of_another_shape_is_refused),
+                                        GSA_LOOP(what_does_not_fit_is_refused, 4),
                                         GSA_TEST(every_failing_allocation_is_met) };
-    static const gsa_test skipping[] = { GSA_TEST(what_reaches_no_readout_is_skipped_and_said) };
+    static const gsa_test skipping[] = { GSA_TEST(what_reaches_no_readout_is_skipped_and_said),
+                                         GSA_TEST(a_batch_of_no_examples_is_a_batch) };
     static const gsa_test projections[] = { GSA_TEST(one_value_is_projected_once) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing_after_warm_up, 4) };
     static const gsa_case cases[] = { GSA_CASE("equations", equations, 60),     GSA_CASE("names", names, 30),

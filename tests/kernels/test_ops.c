@@ -168,6 +168,27 @@ START_TEST(nan_stays_nan)
 }
 END_TEST
 
+/* The gradient of cross-entropy depends on the differences of logits, not on their size. */
+START_TEST(large_logits_keep_their_gradient)
+{
+    gsa_backend *b;
+    const float one = 1;
+    const int32_t target = 0;
+    ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
+    for (int step = 0; step < 1000; step++) {
+        const float top = 1000 + (float)step * 0.37f, x[3] = { top, top - 3, top - 9 };
+        const double second = exp((double)x[1] - (double)x[0]), third = exp((double)x[2] - (double)x[0]);
+        const double sum = 1 + second + third;
+        float dx[3] = { 0 };
+        b->cross_entropy_backward(b, dx, &one, x, &target, 1, 1, 3);
+        ck_assert_double_eq_tol((double)dx[0], 1 / sum - 1, 2e-7);
+        ck_assert_double_eq_tol((double)dx[1] * sum / second, 1, 1e-6);
+        ck_assert_double_eq_tol((double)dx[2] * sum / third, 1, 1e-6);
+    }
+    gsa_backend_release(b);
+}
+END_TEST
+
 /* A product that does not accumulate never reads C. */
 START_TEST(gemm_ignores_old_c)
 {
@@ -310,9 +331,9 @@ int main(int argc, char **argv)
     static const gsa_test coverage[] = { GSA_TEST(every_entry_has_a_case) };
     static const gsa_test floats[] = { GSA_LOOP(float_parity, CASES) }, doubles[] = { GSA_LOOP(double_parity, CASES) };
     static const gsa_test arguments[] = { GSA_TEST(bad_arguments_are_sentences), GSA_TEST(null_gradients_are_skipped) };
-    static const gsa_test special[] = { GSA_TEST(nan_stays_nan), GSA_TEST(gemm_ignores_old_c),
-                                        GSA_TEST(steady_state_allocates_nothing), GSA_TEST(no_memory_is_a_status),
-                                        GSA_TEST(memory_is_aligned) };
+    static const gsa_test special[] = { GSA_TEST(nan_stays_nan),         GSA_TEST(large_logits_keep_their_gradient),
+                                        GSA_TEST(gemm_ignores_old_c),    GSA_TEST(steady_state_allocates_nothing),
+                                        GSA_TEST(no_memory_is_a_status), GSA_TEST(memory_is_aligned) };
     static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10), GSA_CASE("float", floats, 120),
                                       GSA_CASE("double", doubles, 120), GSA_CASE("arguments", arguments, 10),
                                       GSA_CASE("special", special, 30) };
