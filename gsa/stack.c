@@ -3,7 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_FIRST_SITE = 16, MOST_KINDS = GSA_MAX_KINDS * 64 };
+enum {
+    DEFAULT_FIRST_SITE = 16,
+    MOST_KINDS = GSA_MAX_KINDS * 64,
+    MOST_HEADS = 1 << 14 /* of the key of dropout: backend.h */
+};
 
 /* ---- texts that grow ----------------------------------------------------------------------------------------------------- */
 static gsa_status append(gsa_stack *stack, char **text, gsa_error *error, const char *format, ...)
@@ -60,6 +64,8 @@ static gsa_status resolve_settings(gsa_stack *stack, const gsa_settings *setting
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "hidden = %d and heads = %d must be at least 1, head_dim = %d and ffn = %d at least 0", s.hidden,
                         s.heads, s.head_dim, s.ffn);
+    if (s.heads > MOST_HEADS)
+        return gsa_fail(error, GSA_ERR_LIMIT, "heads = %d: at most %d are possible", s.heads, MOST_HEADS);
     if (s.head_dim == 0 && s.hidden % s.heads != 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "hidden = %d does not divide by heads = %d: set head_dim", s.hidden,
                         s.heads);

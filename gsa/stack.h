@@ -25,7 +25,8 @@ typedef struct gsa_stack_options {
 } gsa_stack_options;
 
 /* Creates the patterns, the execution program and the parameters. Fails with a sentence when the spec names what the registry
- * does not know, a segment disagrees with an earlier one about a kind, the summary is read but the last segment has none, ... */
+ * does not know, a segment disagrees with an earlier one about a kind, the summary is read but the last segment has none, ...;
+ * parameters that were added by then stay in `parameters`. */
 gsa_status gsa_stack_create(const gsa_system *system, const gsa_registry *registry, const gsa_stack_spec *spec,
                             const gsa_settings *settings, const gsa_stack_options *options, gsa_parameters *parameters,
                             gsa_stack **stack, gsa_error *error);

@@ -203,6 +203,7 @@ static const struct {
     { "star", "hidden = 0", 0, 2, 4, GSA_READ_SEQUENCE, -1 },
     { "star", "does not divide by heads = 4", 6, 4, 0, GSA_READ_SEQUENCE, -1 },
     { "star", "heads = -1", 6, -1, 4, GSA_READ_SEQUENCE, -1 },
+    { "star", "heads = 16385: at most 16384", 6, 16385, 1, GSA_READ_SEQUENCE, -1 },
     { "star*2", "tap 2 must be a layer from 0 to 1", 6, 2, 4, GSA_READ_SEQUENCE, 2 },
     { "star", "tap -5", 6, 2, 4, GSA_READ_SEQUENCE, -5 },
 };
