@@ -1,8 +1,9 @@
 /* team.h - threads for parallel loops, owned by whoever made them: no process-wide pool, nothing mutable and global.
  *
  * Work is cut into items by the caller, never by the number of threads, so that the result does not depend on it. Waiting threads
- * sleep after some ten microseconds, and a thread that wakes late is not waited for: on a machine that others share a pool that spins costs ten
- * times what it saves. A process that forked holds no team: its loops run in order, with the same bits. */
+ * sleep after some ten microseconds, and a thread that wakes late is not waited for: on a machine that others share, a step with a
+ * pool that spins took five times as long as on one thread (docs/design.md). A process that forked holds no team: its loops run in
+ * order, with the same bits. */
 #ifndef GSA_TEAM_H
 #define GSA_TEAM_H
 #include "graph/system.h"
