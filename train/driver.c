@@ -53,7 +53,9 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
                                       .clip = v->train_clip };
     t->counts =
         (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = v->train_seed, .examples = examples, .evaluated = -1 };
-    return gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
+    status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
+    if (status != GSA_OK) return status;
+    return gsa_average_create(t->system, s->model.parameters, s->backend, v->train_average, &t->average, error);
 }
 
 static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
@@ -192,6 +194,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
 {
     const gsa_status closed = gsa_log_close(&t->log, status == GSA_OK ? error : NULL);
     if (t->session.backend) gsa_trainer_drop_best(t);
+    gsa_average_release(&t->average);
     gsa_optimiser_release(&t->optimiser);
     gsa_batches_release(&t->batches);
     gsa_curve_release(&t->curve);
@@ -236,8 +239,10 @@ static gsa_status evaluate(gsa_trainer *t, gsa_error *error)
 {
     gsa_score dev;
     const int there = t->session.task->examples(t->session.self, GSA_SPLIT_DEV) > 0;
+    gsa_average_swap(&t->average);
     gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, error);
     if (status == GSA_OK && there) status = judge(t, &dev, error);
+    gsa_average_swap(&t->average);
     if (status == GSA_OK) status = gsa_trainer_report_epoch(t, there ? &dev : NULL, error);
     if (status == GSA_OK) t->counts.due &= ~GSA_DUE_EVALUATION;
     t->step_clock = gsa_seconds(), t->step_steps = t->step_tokens = 0; /* evaluation is no training time */
@@ -305,9 +310,9 @@ static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
 static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
     gsa_score test;
-    gsa_trainer_swap_best(t);
+    gsa_trainer_swap_kept(t);
     gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, error);
-    gsa_trainer_swap_best(t);
+    gsa_trainer_swap_kept(t);
     if (status == GSA_OK) status = gsa_trainer_result(t, &test, result, error);
     return status == GSA_OK ? gsa_trainer_draw(t, error) : status;
 }

@@ -60,6 +60,8 @@
     KEY(train, hold, REAL, 0, 1, NULL, "0.5", "hold_linear: share of the steps at full lr")                                 \
     KEY(train, final, REAL, 0, 1, NULL, "0", "linear, cosine, hold_linear: last lr as a share of lr")                       \
     KEY(train, clip, REAL, 0, 1e9, NULL, "0", "largest global norm of the gradient; 0: no clipping")                        \
+    KEY(train, average, REAL, 0, 0.999999, NULL, "0",                                                                       \
+        "decay of the running mean of the weights that is evaluated and kept; 0: the weights themselves")                   \
     KEY(train, early_stop, INT, 0, 1e6, NULL, "0", "stop after so many evaluations without a better one; 0: never")         \
     KEY(train, eval_every, INT, 0, 1e12, NULL, "0", "steps between evaluations; 0: each epoch")                             \
     KEY(train, checkpoint_every, INT, 0, 1e12, NULL, "0", "steps between checkpoints; 0: each epoch")                       \

@@ -1,7 +1,8 @@
 /* state.c - a run's checkpoint: model.safetensors (the selected model), config.ini, the task's files, and state.safetensors:
  *   counts, sums          where the run stands
  *   first/NAME second/NAME   moments
- *   weight/NAME           present values, where model.safetensors holds better ones of an earlier step */
+ *   mean/NAME             the running mean of the weights, where there is one
+ *   weight/NAME           present values, where model.safetensors holds others: better ones of an earlier step, or the mean */
 #include <stdio.h>
 #include <string.h>
 #include "train/trainer.h"
@@ -57,8 +58,9 @@ gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error)
     return status;
 }
 
-void gsa_trainer_swap_best(gsa_trainer *t)
+void gsa_trainer_swap_kept(gsa_trainer *t)
 {
+    if (!t->best) gsa_average_swap(&t->average);
     for (int i = 0; t->best && i < count(t); i++) {
         gsa_parameter *p = parameter(t, i);
         void *now = p->value.data;
@@ -114,7 +116,7 @@ static gsa_status store_tensor(const gsa_trainer *t, store *s, const char *part,
 
 static gsa_status store_all(gsa_trainer *t, store *s, gsa_error *error)
 {
-    const size_t room = (size_t)(3 * count(t) + 2);
+    const size_t room = (size_t)(4 * count(t) + 2);
     s->blob = gsa_alloc_zero(t->system, room, sizeof *s->blob);
     s->name = gsa_alloc_zero(t->system, room, sizeof *s->name);
     s->copy = gsa_alloc_zero(t->system, room, sizeof *s->copy);
@@ -125,10 +127,11 @@ static gsa_status store_all(gsa_trainer *t, store *s, gsa_error *error)
     gsa_status status = GSA_OK;
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
-        const void *const at[] = { t->optimiser.first[i], t->optimiser.second[i],
-                                   t->best ? t->best[i] ? p->value.data : NULL : NULL };
-        static const char *const part[] = { "first", "second", "weight" };
-        for (int k = 0; k < 3 && status == GSA_OK; k++)
+        void *const mean = t->average.mean ? t->average.mean[i] : NULL;
+        const int apart = mean || (t->best && t->best[i]);
+        const void *const at[] = { t->optimiser.first[i], t->optimiser.second[i], mean, apart ? p->value.data : NULL };
+        static const char *const part[] = { "first", "second", "mean", "weight" };
+        for (int k = 0; k < 4 && status == GSA_OK; k++)
             if (at[k]) status = store_tensor(t, s, part[k], p, at[k], error);
     }
     return status;
@@ -157,9 +160,9 @@ static gsa_status save_model(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
                                { "encoder", gsa_stack_text(t->session.model.stack) } };
     gsa_status status = gsa_checkpoint_file(checkpoint, "model.safetensors", &output, error);
     if (status != GSA_OK) return status;
-    gsa_trainer_swap_best(t);
+    gsa_trainer_swap_kept(t);
     status = gsa_parameters_write(t->system, t->session.model.parameters, output, notes, 3, error);
-    gsa_trainer_swap_best(t);
+    gsa_trainer_swap_kept(t);
     if (status == GSA_OK) return gsa_output_commit(output, error);
     gsa_output_abandon(output);
     return status;
@@ -179,6 +182,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
     gsa_checkpoint *checkpoint;
     if (!t->folder) return GSA_OK;
     t->counts.applied = t->optimiser.steps;
+    t->counts.keeps_best = t->best != NULL;
     t->sums.seconds = gsa_seconds() - t->started;
     gsa_status status = gsa_checkpoint_begin(t->system, t->folder, t->counts.step, &checkpoint, error);
     if (status != GSA_OK) return status;
@@ -247,16 +251,17 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
     gsa_status status = load_counts(t, file, path, error);
     const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST,
               apart = status == GSA_OK && holds_weights(file);
-    const int keeps = apart && best;
-    if (status == GSA_OK && t->counts.has_best && best && !apart)
+    if (status == GSA_OK && t->counts.has_best && best && !t->counts.keeps_best)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "%s: the run kept no best model, so that it cannot go on with train.select = best", path);
-    if (keeps) status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
+    if (status == GSA_OK && best && t->counts.keeps_best) status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
         if (t->optimiser.first[i]) status = load_tensor(t, file, path, "first", p, t->optimiser.first[i], error);
         if (status == GSA_OK && t->optimiser.second[i])
             status = load_tensor(t, file, path, "second", p, t->optimiser.second[i], error);
+        if (status == GSA_OK && t->average.mean && t->average.mean[i])
+            status = load_tensor(t, file, path, "mean", p, t->average.mean[i], error);
         if (status == GSA_OK && apart && gsa_is_learned(p))
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }

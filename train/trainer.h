@@ -1,12 +1,13 @@
 /* trainer.h - a training run: what driver.c loops over, state.c saves and report.c tells. Not installed. */
 #ifndef GSA_TRAINER_H
 #define GSA_TRAINER_H
+#include "train/average.h"
 #include "train/log.h"
 #include "train/optimiser.h"
 #include "train/schedule.h"
 #include "train/session.h"
 
-enum { GSA_STATE_VERSION = 1 };
+enum { GSA_STATE_VERSION = 2 };
 
 /* What a step has still to do when a run is cut off after it. */
 enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4 };
@@ -17,6 +18,7 @@ typedef struct gsa_run_counts { /* stored as they stand: int64 numbers alone */
     int64_t applied, skipped;                   /* optimiser steps; steps whose gradient was not finite */
     int64_t due;                                /* gsa_due */
     int64_t has_best, best_step, waited, ended; /* waited: evaluations without a better one; ended: stopped early */
+    int64_t keeps_best;                         /* model.safetensors holds the best model */
     int64_t epoch_targets, report_targets, tokens, evaluated; /* evaluated: step of the last evaluation, -1: none */
 } gsa_run_counts;
 typedef struct gsa_run_sums { /* likewise: doubles alone */
@@ -31,6 +33,7 @@ typedef struct gsa_trainer {
     gsa_session session;
     gsa_batches batches;
     gsa_optimiser optimiser;
+    gsa_average average;
     gsa_schedule schedule;
     gsa_run_counts counts;
     gsa_run_sums sums;
@@ -48,7 +51,8 @@ typedef struct gsa_trainer {
 gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error);
 gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error);
-void gsa_trainer_swap_best(gsa_trainer *t); /* the best values in, the present ones out; again: back */
+void gsa_trainer_swap_kept(gsa_trainer *t); /* the values that are kept in (the best, else the mean of the weights), the present ones out;
+                                               again: back */
 void gsa_trainer_drop_best(gsa_trainer *t);
 
 /* report.c */

@@ -18,7 +18,7 @@ const char rig_text[] =
     "[task]\nname = text_classification\n"
     "[model]\nencoder = full,star\nhidden = 8\nheads = 2\nffn = 12\ninput = norm_dropout\ndropout_input = 0.1\n"
     "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\nposition = learned\n"
-    "position_max = 16\nbias = q,v,o\n" TRAINING "optimizer = adamw\nweight_decay = 0.01\n";
+    "position_max = 16\nbias = q,v,o\n" TRAINING "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
 
 static const char train_text[] =
     "good\ta fine film\nbad\tdull\ngood\tso very good indeed , yes\nbad\tan awful and tedious mess\ngood\tfun\nbad\tno fun\n"

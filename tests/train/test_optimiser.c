@@ -5,6 +5,7 @@
 #include "support/guard.h"
 #include "support/suite.h"
 #include "train/keys.h"
+#include "train/average.h"
 #include "train/optimiser.h"
 
 enum { PARAMETERS = 5, ROWS = 3, COLS = 4, COUNT = ROWS * COLS };
@@ -166,10 +167,45 @@ START_TEST(what_is_not_finite_changes_nothing_and_is_named)
 }
 END_TEST
 
+/* Against the equation, and twice swapped is as before. */
+START_TEST(the_mean_follows_the_weights)
+{
+    fixture f;
+    gsa_average average;
+    gsa_dice dice = { 33 };
+    double mean[PARAMETERS][COUNT], now[COUNT];
+    open_fixture(&f, &options[0]);
+    MUST(&f, gsa_average_create(gsa_system_default(), f.parameters, f.backend, 0.5, &average, &f.error));
+    memcpy(mean, f.w, sizeof mean);
+    for (int t = 1; t <= 9; t++) {
+        double norm;
+        const double d = t < 8 ? (1.0 + t) / (10.0 + t) : 0.5;
+        draw_gradients(&f, &dice);
+        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
+        MUST(&f, gsa_average_step(&average, t, &f.error));
+        reference_step(&f, &options[0], 0.1, t);
+        for (int i = 0; i < PARAMETERS; i++)
+            for (int k = 0; k < COUNT; k++) mean[i][k] = d * mean[i][k] + (1 - d) * f.w[i][k];
+    }
+    ck_assert_int_eq(values_differ(&f, 1e-12), 0);
+    gsa_average_swap(&average);
+    for (int i = 0; i < PARAMETERS; i++) {
+        MUST(&f, gsa_tensor_read(f.backend, &gsa_parameters_at(f.parameters, i)->value, 0, now, &f.error));
+        ck_assert_int_eq(gsa_differ("mean", now, moves(i) ? mean[i] : f.w[i], COUNT, 1e-12, 1e-12), 0);
+    }
+    gsa_average_swap(&average);
+    ck_assert_int_eq(values_differ(&f, 1e-12), 0);
+    gsa_average_release(&average);
+    close_fixture(&f);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test steps[] = { GSA_LOOP(follows_the_equations, GSA_COUNT(options)) };
     static const gsa_test numbers[] = { GSA_TEST(what_is_not_finite_changes_nothing_and_is_named) };
-    static const gsa_case cases[] = { GSA_CASE("steps", steps, 30), GSA_CASE("numbers", numbers, 30) };
+    static const gsa_test mean[] = { GSA_TEST(the_mean_follows_the_weights) };
+    static const gsa_case cases[] = { GSA_CASE("steps", steps, 30), GSA_CASE("numbers", numbers, 30),
+                                      GSA_CASE("mean", mean, 30) };
     return gsa_run_suite("optimiser", cases, GSA_COUNT(cases), argc, argv);
 }

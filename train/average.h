@@ -1,0 +1,28 @@
+/* average.h - the running mean of a model's weights over its steps, which is evaluated and kept in their place
+ * (Polyak and Juditsky 1992, with exponential forgetting).
+ *
+ *   mean <- d mean + (1 - d) w      d = min(decay, (1 + t) / (10 + t)) after optimiser step t: the first steps are forgotten soon
+ *
+ * Only learned parameters have a mean. Everything is a no-op for an average that was never made (decay 0). */
+#ifndef GSA_AVERAGE_H
+#define GSA_AVERAGE_H
+#include "gsa/parameters.h"
+
+typedef struct gsa_average {
+    gsa_backend *backend; /* borrowed */
+    gsa_parameters *parameters;
+    const gsa_system *system;
+    void **mean;          /* [parameters] backend memory, NULL where a parameter is not learned; NULL: decay 0 */
+    double decay;
+} gsa_average;
+
+/* The mean begins as the weights of this moment. */
+gsa_status gsa_average_create(const gsa_system *system, gsa_parameters *parameters, gsa_backend *backend, double decay,
+                              gsa_average *average, gsa_error *error);
+void gsa_average_release(gsa_average *average); /* a zeroed one is fine */
+/* After optimiser step t = 1, 2, ... */
+gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error);
+/* The means stand in the parameters, and the weights here; again: back. */
+void gsa_average_swap(gsa_average *average);
+
+#endif
