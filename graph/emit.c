@@ -125,28 +125,32 @@ int gsa_run_join(gsa_run *run, const gsa_run *next)
     return 1;
 }
 
-static void append(gsa_building *b, gsa_records *list, const gsa_record *record)
+static int grow(gsa_building *b, gsa_records *list)
 {
-    gsa_record *last = list->count ? &list->at[list->count - 1] : NULL;
-    if (last && (last->to_kind != record->to_kind || last->to != record->to)) {
-        if (last->to_kind > record->to_kind || (last->to_kind == record->to_kind && last->to > record->to))
-            list->in_order = 0;
-    } else if (last && gsa_run_join(&last->run, &record->run)) return;
+    const int64_t room = list->capacity ? list->capacity + list->capacity / 2 : 64;
+    gsa_run *runs = gsa_resize(b->system, list->runs, (size_t)room, sizeof *runs);
+    if (runs) list->runs = runs;
+    gsa_target *to = runs ? gsa_resize(b->system, list->to, (size_t)room, sizeof *to) : NULL;
+    if (to) list->to = to, list->capacity = room;
+    else gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", room);
+    return to != NULL;
+}
+
+static void append(gsa_building *b, gsa_records *list, gsa_target to, const gsa_run *run)
+{
+    if (list->count) {
+        const gsa_target last = list->to[list->count - 1];
+        if (last.kind == to.kind && last.index == to.index) {
+            if (gsa_run_join(&list->runs[list->count - 1], run)) return;
+        } else if (last.kind > to.kind || (last.kind == to.kind && last.index > to.index)) list->in_order = 0;
+    }
     if (b->run_total == b->limits.runs) {
         gsa_building_fail(b, GSA_ERR_LIMIT, "more than %" PRId64 " runs, the limit", b->limits.runs);
         return;
     }
-    if (list->count == list->capacity) {
-        const int64_t room = list->capacity ? list->capacity + list->capacity / 2 : 64;
-        gsa_record *more = gsa_resize(b->system, list->at, (size_t)room, sizeof *more);
-        if (!more) {
-            gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", room);
-            return;
-        }
-        list->at = more, list->capacity = room;
-    }
-    list->at[list->count++] = *record;
-    b->run_total++;
+    if (list->count == list->capacity && !grow(b, list)) return;
+    list->runs[list->count] = *run, list->to[list->count] = to;
+    list->count++, b->run_total++;
 }
 
 /* Every way in which a run can be wrong, in words; NULL when it is right. `space` are the nodes (x heads) of both ends. */
@@ -211,7 +215,7 @@ static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count
     b->phase[phase].edges += count;
     const gsa_run run = { (int32_t)index_of(from),    (int32_t)count, count > 1 ? (int32_t)step : 1, label,
                           count > 1 ? label_step : 0, kind_of(from) };
-    append(b, &b->phase[phase], &(gsa_record){ kind_of(to), (int32_t)index_of(to), run });
+    append(b, &b->phase[phase], (gsa_target){ kind_of(to), (int32_t)index_of(to) }, &run);
 }
 
 static void on_summary(gsa_emitter *emitter, gsa_node node)
@@ -259,5 +263,8 @@ void gsa_building_end(gsa_building *b)
         gsa_release(b->system, b->scratch);
         b->scratch = next;
     }
-    for (int p = 0; p < b->schema->phases; p++) gsa_release(b->system, b->phase[p].at);
+    for (int p = 0; p < b->schema->phases; p++) {
+        gsa_release(b->system, b->phase[p].runs);
+        gsa_release(b->system, b->phase[p].to);
+    }
 }

@@ -1,4 +1,4 @@
-/* finish.c - records become canonical edges: one stable counting sort by destination row, where rows came out of order. */
+/* finish.c - records become canonical edges: as they are where rows came in order, else by one stable counting sort by row. */
 #include <inttypes.h>
 #include <string.h>
 #include "graph/instance_parts.h"
@@ -26,10 +26,8 @@ static void sum_up(int64_t *offset, int64_t rows)
 /* Stable: run_offset[row] moves on while the row fills, and is put back at the end. */
 static void sort_runs(gsa_instance_phase *x, const gsa_records *list, const int64_t *base)
 {
-    for (int64_t i = 0; i < list->count; i++) {
-        const gsa_record *record = &list->at[i];
-        x->runs[x->run_offset[base[record->to_kind] + record->to]++] = record->run;
-    }
+    for (int64_t i = 0; i < list->count; i++)
+        x->runs[x->run_offset[base[list->to[i].kind] + list->to[i].index]++] = list->runs[i];
     memmove(x->run_offset + 1, x->run_offset, (size_t)x->rows * sizeof *x->run_offset);
     x->run_offset[0] = 0;
 }
@@ -48,23 +46,38 @@ static void join_runs(gsa_instance_phase *x)
     x->run_total = write;
 }
 
-static gsa_status group_runs(gsa_building *b, int p, const int64_t *base)
+/* Rows in order: the records' own memory, without what was held ready. */
+static gsa_status adopt_runs(gsa_building *b, gsa_records *list, gsa_instance_phase *x)
 {
-    const gsa_records *list = &b->phase[p];
-    gsa_instance_phase *x = &b->instance->phase[p];
-    x->run_total = list->count, x->edge_total = list->edges;
+    x->runs = list->count ? gsa_resize(b->system, list->runs, (size_t)list->count, sizeof *x->runs) : NULL;
+    if (list->count && !x->runs)
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", list->count);
+    if (list->count) list->runs = NULL;
+    return GSA_OK;
+}
+
+static gsa_status sort_into(gsa_building *b, const gsa_records *list, const int64_t *base, gsa_instance_phase *x)
+{
     x->runs = gsa_alloc(b->system, (size_t)list->count, sizeof *x->runs);
     if (!x->runs) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", list->count);
+    sort_runs(x, list, base);
+    join_runs(x);
+    return GSA_OK;
+}
+
+static gsa_status group_runs(gsa_building *b, int p, const int64_t *base)
+{
+    gsa_records *list = &b->phase[p];
+    gsa_instance_phase *x = &b->instance->phase[p];
+    x->run_total = list->count, x->edge_total = list->edges;
     for (int64_t i = 0; i < list->count; i++) {
-        const int64_t row = base[list->at[i].to_kind] + list->at[i].to;
+        const int64_t row = base[list->to[i].kind] + list->to[i].index;
         x->run_offset[row + 1]++;
-        x->edge_offset[row + 1] += list->at[i].run.count;
+        x->edge_offset[row + 1] += list->runs[i].count;
     }
     sum_up(x->run_offset, x->rows);
     sum_up(x->edge_offset, x->rows);
-    sort_runs(x, list, base);
-    if (!list->in_order) join_runs(x);
-    return GSA_OK;
+    return list->in_order ? adopt_runs(b, list, x) : sort_into(b, list, base, x);
 }
 
 static gsa_status finish_phase(gsa_building *b, int p)
@@ -79,8 +92,9 @@ static gsa_status finish_phase(gsa_building *b, int p)
     if (!x->run_offset) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " rows", x->rows);
     x->edge_offset = x->run_offset + (planes == 2 ? x->rows + 1 : 0);
     const gsa_status status = group_runs(b, p, base);
-    gsa_release(b->system, b->phase[p].at); /* the records are the larger copy */
-    b->phase[p].at = NULL;
+    gsa_release(b->system, b->phase[p].runs); /* a second copy */
+    gsa_release(b->system, b->phase[p].to);
+    b->phase[p].runs = NULL, b->phase[p].to = NULL;
     b->instance->bytes += (x->rows + 1) * planes * (int64_t)sizeof *x->run_offset + x->run_total * (int64_t)sizeof *x->runs;
     return status;
 }

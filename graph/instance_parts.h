@@ -32,13 +32,13 @@ struct gsa_instance {
     int32_t *identity; /* likewise 0, 1, 2, ...: row_local */
 };
 
-typedef struct gsa_record { /* one run as emitted */
-    int32_t to_kind, to;
-    gsa_run run;
-} gsa_record;
+typedef struct gsa_target { /* where a run ends */
+    int32_t kind, index;
+} gsa_target;
 
-typedef struct gsa_records { /* of one phase */
-    gsa_record *at;
+typedef struct gsa_records { /* the runs of one phase as emitted, and where each ends */
+    gsa_run *runs;      /* in_order: already the instance's own */
+    gsa_target *to;
     int64_t count, capacity, edges;
     int in_order; /* destinations never fell */
 } gsa_records;
