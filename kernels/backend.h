@@ -168,6 +168,19 @@ struct gsa_backend {
 
 /* The complete plain-C backend. threads >= 1. */
 gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+
+/* The fast CPU backend (float): ref's table, of it what pays in kernels for vectors (kernels/cpu/). `level` forces one kind of vectors, as
+ * tests do: one that this build or this machine lacks is GSA_ERR_ARGUMENT. Its name is "cpu (AVX-512)", "cpu (AVX2)" or, where there are
+ * no such vectors, "cpu (plain C)", which is ref. Bits depend on the level, never on the threads. */
+enum gsa_cpu_level { GSA_CPU_BEST, GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512 };
+gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error);
+int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
+
+/* The backend of a device by name: "cpu" (the fast one; in double ref), "ref" (plain C), "cuda", "auto" (now cpu). A device that is not there
+ * is a sentence that says why; nothing falls back by itself. */
+gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
+                            gsa_error *error);
+
 void gsa_backend_release(gsa_backend *backend); /* NULL does nothing */
 
 /* What multiplies: "oneDNN 2.6.3", "CBLAS", "plain loops". */

@@ -5,8 +5,8 @@
 #include "topologies/pattern.h"
 #include "train/driver.h"
 
-extern const gsa_verb gsa_verb_bench, gsa_verb_doctor, gsa_verb_eval, gsa_verb_graph, gsa_verb_help, gsa_verb_predict,
-    gsa_verb_topologies, gsa_verb_train;
+extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_doctor, gsa_verb_eval, gsa_verb_graph, gsa_verb_help, gsa_verb_predict,
+    gsa_verb_topologies, gsa_verb_topology, gsa_verb_train;
 
 /* All verbs, in the order that people meet them. */
 const gsa_verb *const *gsa_verbs(int *count);
@@ -45,13 +45,20 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
     }
 #define GSA_OPTION_ROW_DEVICE                                                                                               \
     {                                                                                                                       \
-        "device", GSA_OPTION_CHOICE, "cpu|cuda|auto", "auto", NULL, 0, 0, "where to compute"                                \
+        "device", GSA_OPTION_CHOICE, "cpu|cuda|ref|auto", "auto", NULL, 0, 0, "where to compute; ref: plain C"              \
     }
 #define GSA_OPTION_ROW_THREADS                                                                                              \
     {                                                                                                                       \
         "threads", GSA_OPTION_NUMBER, "N", NULL, "all cores", 1, 4096,                                                      \
             "threads of the parallel loops; the bits do not depend on it"                                                   \
     }
+
+/* The plugins that come with the command: FILE.so of this program's installation or build tree is added to --plugin, unless one of
+ * those has that file name. `path` holds GSA_PATH_ROOM bytes and must outlive args. */
+enum { GSA_PATH_ROOM = 4096 };
+gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
+/* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */
+void gsa_explain_own_plugins(gsa_error *error);
 
 /* A registry with the built-ins and every --plugin. The caller releases it. */
 gsa_status gsa_open_registry(const gsa_args *args, gsa_registry **registry, gsa_error *error);

@@ -17,17 +17,12 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
         s->backend = o->backend;
         return GSA_OK;
     }
-    const char *device = o->device ? o->device : "auto";
-    if (strcmp(device, "cuda") == 0)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
-    if (strcmp(device, "cpu") != 0 && strcmp(device, "auto") != 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, cuda or auto", device);
     if (o->threads < 0 || o->threads > 1024)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 1024", o->threads);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 1024 ? 1024 : (int)cores;
     s->owns_backend = 1;
-    return gsa_backend_ref(s->system, GSA_F32, threads, &s->backend, error);
+    return gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
 }
 
 static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa_error *error)

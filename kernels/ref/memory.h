@@ -11,6 +11,8 @@ typedef struct gsa_ref_state {
 void gsa_ref_fill_memory(gsa_backend *b);
 void gsa_ref32_fill(gsa_backend *b);
 void gsa_ref64_fill(gsa_backend *b);
+void gsa_ref32_avx2_fill(gsa_backend *b); /* the float half compiled for a level of vectors (kernels/cpu/) */
+void gsa_ref32_avx512_fill(gsa_backend *b);
 
 /* At least count * size bytes, 64-byte aligned, not cleared; NULL: b->error says why. */
 void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size);

@@ -1,5 +1,6 @@
 /* ref.h - what every file of ref/ sees. A file is compiled twice, with GSA_REF_BITS 32 and 64: `real` is the type of the
- * tensors, GSA_REF(name) the name of an op in that half. <tgmath.h> picks expf or exp, ... by type.
+ * tensors, GSA_REF(name) the name of an op in that half. <tgmath.h> picks expf or exp, ... by type. The cpu backend compiles the
+ * float half again for each level of vectors, under GSA_REF_LEVEL's names.
  *
  * Two rules keep the bits equal for any number of threads: loops are cut into items by sizes alone, and where items add to
  * one place each has its own partial, added in the order of items afterwards. */
@@ -16,7 +17,13 @@ typedef double real;
 #define GSA_REF(name) gsa_ref64_##name
 #else
 typedef float real;
+#ifdef GSA_REF_LEVEL
+#define GSA_REF_JOIN(level, name) gsa_ref32_##level##_##name
+#define GSA_REF_EXPAND(level, name) GSA_REF_JOIN(level, name)
+#define GSA_REF(name) GSA_REF_EXPAND(GSA_REF_LEVEL, name)
+#else
 #define GSA_REF(name) gsa_ref32_##name
+#endif
 #endif
 
 /* Each file puts its ops into the table. */

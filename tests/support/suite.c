@@ -20,9 +20,26 @@ static int compare_cases(const gsa_case *cases, int count, int argc, char **argv
     return wrong || count == 0;
 }
 
+/* A level of vectors that a test wants to force. */
+static int gsa_machine_has(const char *backend)
+{
+#if defined __x86_64__
+    if (backend && strcmp(backend, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (backend && strcmp(backend, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl");
+#endif
+    (void)backend;
+    return 1;
+}
+
 int gsa_run_suite(const char *name, const gsa_case *cases, int count, int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--cases") == 0) return compare_cases(cases, count, argc, argv);
+    if (!gsa_machine_has(getenv("GSA_TEST_BACKEND"))) {
+        printf("%s: skipped, this machine has no %s\n", name, getenv("GSA_TEST_BACKEND"));
+        return 77;
+    }
     Suite *suite = suite_create(name);
     for (int c = 0; c < count; c++) {
         TCase *tcase = tcase_create(cases[c].name);

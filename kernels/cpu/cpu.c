@@ -1,0 +1,67 @@
+/* cpu.c - which level of vectors runs: asked of the machine, one table for each. */
+#include "kernels/cpu/cpu.h"
+
+#if defined GSA_HAVE_X86_LEVELS
+static void fill_avx2(gsa_backend *b)
+{
+    gsa_ref32_avx2_fill(b);
+    gsa_cpu_avx2_fill(b);
+}
+
+static void fill_avx512(gsa_backend *b)
+{
+    gsa_ref32_avx512_fill(b);
+    gsa_cpu_avx512_fill(b);
+}
+
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw") && has_avx2();
+}
+#endif
+
+static int has_plain(void)
+{
+    return 1;
+}
+
+static const struct {
+    const char *name;
+    int (*has)(void);
+    void (*fill)(gsa_backend *b); /* over ref's table */
+} levels[] = {
+    [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL },
+#if defined GSA_HAVE_X86_LEVELS
+    [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2 },
+    [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512 },
+#endif
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+int gsa_cpu_has(int level)
+{
+    if (level == GSA_CPU_BEST) return 1;
+    return level > GSA_CPU_BEST && level < LEVELS && levels[level].has();
+}
+
+gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error)
+{
+    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512" };
+    if (level < GSA_CPU_BEST || level > GSA_CPU_AVX512)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_AVX512);
+    if (!gsa_cpu_has(level))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build", words[level]);
+    for (int l = LEVELS - 1; level == GSA_CPU_BEST; l--)
+        if (levels[l].has()) level = l;
+    const gsa_status status = gsa_backend_ref(system, GSA_F32, threads, backend, error);
+    if (status != GSA_OK) return status;
+    (*backend)->name = levels[level].name;
+    if (levels[level].fill) levels[level].fill(*backend);
+    return GSA_OK;
+}

@@ -1,0 +1,28 @@
+/* open.c - devices by name. */
+#include <string.h>
+#include "kernels/backend.h"
+
+static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+{
+    return real == GSA_F32 ? gsa_backend_cpu(system, GSA_CPU_BEST, threads, backend, error)
+                           : gsa_backend_ref(system, real, threads, backend, error);
+}
+
+static gsa_status open_cuda(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+{
+    (void)system, (void)real, (void)threads;
+    *backend = NULL;
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
+}
+
+gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
+                            gsa_error *error)
+{
+    static const struct {
+        const char *name;
+        gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+    } devices[] = { { "auto", open_cpu }, { "cpu", open_cpu }, { "cuda", open_cuda }, { "ref", gsa_backend_ref } };
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+        if (strcmp(device, devices[i].name) == 0) return devices[i].open(system, real, threads, backend, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, ref, cuda or auto", device);
+}
