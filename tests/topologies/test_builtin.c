@@ -10,7 +10,7 @@
 static const struct {
     const char *spec;
     naive_pattern *naive;
-    int parameters[3];
+    int parameters[4];
 } table[] = {
     { "full", naive_full, { 0, 0 } },
     { "full:causal", naive_full, { 1, 0 } },
@@ -40,6 +40,9 @@ static const struct {
     { "star:radial=0:ring=0", naive_star, { 0, 0, 1 } },
     { "star:ring=0:cyclic=0", naive_star, { 1, 0, 0 } },
     { "star:radial=0:ring=0:cyclic=0", naive_star, { 0, 0, 0 } },
+    { "star:relays=2", naive_star, { 1, 1, 1, 2 } },
+    { "star:relays=7:cyclic=0", naive_star, { 1, 1, 0, 7 } },
+    { "star:relays=140:ring=0", naive_star, { 1, 0, 1, 140 } },
 };
 
 typedef struct subject { /* a pattern by its spec */
@@ -354,6 +357,10 @@ static int64_t star_without_relay(int64_t n)
 {
     return 4 * n;
 }
+static int64_t star_of_three(int64_t n)
+{
+    return n ? 10 * n + 3 : 0;
+}
 static int64_t window_11(int64_t n)
 {
     return n > 10 ? 11 * n - 30 : n > 5 ? n * n - (n - 6) * (n - 5) : n * n;
@@ -374,6 +381,7 @@ static const struct {
     { "star:cyclic=0", star_chain, 4 },
     { "star:ring=0", star_without_ring, 4 },
     { "star:radial=0", star_without_relay, 4 },
+    { "star:relays=3", star_of_three, 9 },
 };
 
 START_TEST(counts_are_as_documented)
@@ -420,6 +428,7 @@ START_TEST(layers_are_what_the_papers_say)
         { "window", "token:0 ", "attend:0.0.0.1 ffn:3.1.0.1 ", 1 },
         { "star", "embedding:1 token:0 relay:2 ", "down:0.2.0.5 up:0.2.0.2 ", 2 },
         { "star:radial=0", "embedding:1 token:0 ", "down:0.2.0.4 ", 1 },
+        { "star:relays=3", "embedding:1 token:0 relay:2 ", "down:0.2.0.5 up:0.2.0.2 ", 2 },
     };
     for (int i = 0; i < GSA_COUNT(schemas); i++) {
         subject s = subject_of(schemas[i].spec);
@@ -487,13 +496,16 @@ END_TEST
 
 START_TEST(the_relay_stands_for_all_tokens_and_needs_one)
 {
-    subject s = subject_of("star");
+    static const char *const specs[] = { "star", "star:relays=1", "star:relays=3" };
+    static const int relays[] = { 1, 1, 3 };
+    subject s = subject_of(specs[_i]);
+    ck_assert_int_eq(gsa_schema_kind(s.schema, 2)->learned, relays[_i] > 1 ? relays[_i] : 0);
     for (int32_t n = 0; n < 4; n++) {
         gsa_instance *instance = of_length(&s, n);
         ck_assert_int_eq(gsa_instance_nodes(instance, 0), n);
-        ck_assert_int_eq(gsa_instance_nodes(instance, 2), n > 0);
-        if (n > 0) {
-            const gsa_place place = gsa_instance_place(instance, 2, 0);
+        ck_assert_int_eq(gsa_instance_nodes(instance, 2), n > 0 ? relays[_i] : 0);
+        for (int64_t a = 0; a < gsa_instance_nodes(instance, 2); a++) {
+            const gsa_place place = gsa_instance_place(instance, 2, a);
             ck_assert_int_eq(place.level, 1);
             ck_assert_int_eq(place.first, 0);
             ck_assert_int_eq(place.last, n - 1);
@@ -513,7 +525,7 @@ static const gsa_test count_tests[] = { GSA_LOOP(counts_are_as_documented, GSA_C
                                         GSA_LOOP(growth_is_as_promised, GSA_COUNT(counts)) };
 static const gsa_test schema_tests[] = { GSA_TEST(layers_are_what_the_papers_say),
                                          GSA_LOOP(labels_have_names, GSA_COUNT(names)),
-                                         GSA_TEST(the_relay_stands_for_all_tokens_and_needs_one) };
+                                         GSA_LOOP(the_relay_stands_for_all_tokens_and_needs_one, 3) };
 
 int main(int argc, char **argv)
 {
