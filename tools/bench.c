@@ -58,13 +58,15 @@ static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
 {
     char shown[GSA_SHOWN];
     const int kernel = strcmp(bench->what, "kernel") == 0, graph = strcmp(bench->what, "graph") == 0;
+    const int lexicon = strcmp(bench->what, "lexicon") == 0;
     if (strcmp(bench->what, "train") == 0) return gsa_bench_train(bench, error);
-    if (!kernel && !graph)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure %s: expected kernel, graph or train",
+    if (!kernel && !graph && !lexicon)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure %s: expected kernel, graph, train or lexicon",
                         gsa_word_show(bench->what, shown));
     if (gsa_args_operands(bench->args) > 1)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench %s' takes no recipe, but %s is given", bench->what,
                         gsa_word_show(gsa_args_operand(bench->args, 1), shown));
+    if (lexicon) return gsa_bench_lexicon(bench, error);
     return kernel ? gsa_bench_kernel(bench, error) : gsa_bench_graph(bench, error);
 }
 
@@ -116,6 +118,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     gsa_bench bench = { .system = gsa_args_system(args),
                         .args = args,
                         .what = gsa_args_operand(args, 0),
+                        .rate = { "GFLOP/s", "gflops", 1e-9 },
                         .runs = (int)gsa_args_number(args, "runs", 1),
                         .threads = gsa_thread_count(args) };
     const char *json = gsa_args_text(args, "json");
@@ -135,6 +138,8 @@ static const gsa_option options[] = {
     { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph: attention heads" },
     { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel: numbers of a head" },
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
+    { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
+    { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },
     { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
@@ -145,14 +150,14 @@ static const gsa_option options[] = {
 };
 const gsa_verb gsa_verb_bench = {
     .name = "bench",
-    .summary = "measure kernels, graph building or training, several side by side",
-    .operands = "kernel|graph|train [RECIPE...]",
+    .summary = "measure kernels, graph building, training or a lexicon, several side by side",
+    .operands = "kernel|graph|train|lexicon [RECIPE...]",
     .least = 1,
     .most = 17,
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes = "kernel: one attend forward and backward over all phases of a layer. graph: emit, batch, plan. train: whole "
              "recipes, "
-             "with --set.\nTimes are medians over the rounds; the spread is (largest - smallest) / median.",
+             "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text.\nTimes are medians over the rounds; the spread is (largest - smallest) / median.",
     .run = run
 };

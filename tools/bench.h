@@ -13,7 +13,7 @@ enum { GSA_BENCH_SERIES = 3 };
 typedef struct gsa_bench_case {
     char name[96], detail[64];      /* "star:cyclic=0", "n=512" */
     json_t *facts;                  /* of the case, go into the JSON: length, edges, ... */
-    double flops[GSA_BENCH_SERIES]; /* of one run of each series; 0: no rate is shown */
+    double flops[GSA_BENCH_SERIES]; /* of one run of each series, or what bench->rate counts; 0: no rate is shown */
     double items;                   /* edges or tokens, for ns an item; 0: not shown */
     void *state;
     gsa_status (*run)(void *state, double *seconds, gsa_error *error);
@@ -22,12 +22,18 @@ typedef struct gsa_bench_case {
     double *seconds; /* [GSA_BENCH_SERIES][runs] */
 } gsa_bench_case;
 
+typedef struct gsa_bench_rate { /* of flops in a second */
+    const char *name, *key;     /* "GFLOP/s" in the table, "gflops" in the JSON */
+    double unit;                /* 1e-9 */
+} gsa_bench_rate;
+
 typedef struct gsa_bench {
     const gsa_system *system;
     const gsa_args *args;
     gsa_registry *registry;
     const char *what; /* "kernel" */
     const char *series[GSA_BENCH_SERIES];
+    gsa_bench_rate rate;
     int n_series, runs, threads;
     gsa_bench_case *cases;
     int n_cases;
@@ -39,6 +45,7 @@ gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error);
 /* Each adds its cases and names its series. */
 gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error);
+gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error);
 
 /* Calls add(bench, pattern, length) for every --topology and --length; without --topology for a few built-ins. */

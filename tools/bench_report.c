@@ -27,7 +27,7 @@ static void write_header(const gsa_bench *bench, gsa_output *out)
     gsa_output_format(out, "%-24s %-14s", bench->what, "");
     for (int s = 0; s < bench->n_series; s++) {
         gsa_output_format(out, " %12s ms %7s", bench->series[s], "spread");
-        if (bench->cases[0].flops[s] > 0) gsa_output_format(out, " %8s", "GFLOP/s");
+        if (bench->cases[0].flops[s] > 0) gsa_output_format(out, " %8s", bench->rate.name);
         if (bench->cases[0].items > 0) gsa_output_format(out, " %9s", "ns/item");
     }
     gsa_output_text(out, "\n");
@@ -44,7 +44,7 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
             const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
             gsa_output_format(out, " %15.4f %6.1f%%", 1e3 * t.median, t.median > 0 ? 100 * (t.high - t.low) / t.median : 0);
             if (bench->cases[0].flops[s] > 0)
-                gsa_output_format(out, " %8.2f", t.median > 0 ? 1e-9 * one->flops[s] / t.median : 0);
+                gsa_output_format(out, " %8.2f", t.median > 0 ? bench->rate.unit * one->flops[s] / t.median : 0);
             if (bench->cases[0].items > 0)
                 gsa_output_format(out, " %9.2f", one->items > 0 ? 1e9 * t.median / one->items : 0);
         }
@@ -62,7 +62,8 @@ static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
         const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
         json_object_set_new(object, bench->series[s],
                             json_pack("{s:f, s:f, s:f, s:f}", "median_ms", 1e3 * t.median, "low_ms", 1e3 * t.low, "high_ms",
-                                      1e3 * t.high, "gflops", t.median > 0 ? 1e-9 * one->flops[s] / t.median : 0));
+                                      1e3 * t.high, bench->rate.key,
+                                      t.median > 0 ? bench->rate.unit * one->flops[s] / t.median : 0));
     }
     return object;
 }

@@ -33,6 +33,13 @@ static const void *host_service(const gsa_host *host, const char *id)
     return NULL;
 }
 
+void gsa_host_starve(const gsa_host *host)
+{
+    if (host->alloc != host_alloc) return; /* another host's */
+    gsa_hosting *hosting = host->host;
+    if (hosting->creating) hosting->starved = 1;
+}
+
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry)
 {
     *hosting = (gsa_hosting){ .registry = registry, .creating = 1 };

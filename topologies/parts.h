@@ -1,6 +1,7 @@
 /* parts.h - what the files of topologies/ share about the registry and the host table; not installed. */
 #ifndef GSA_TOPOLOGY_PARTS_H
 #define GSA_TOPOLOGY_PARTS_H
+#include "lexicon.h"
 #include "registry.h"
 
 typedef struct gsa_entry {
@@ -18,6 +19,7 @@ struct gsa_registry {
     gsa_entry *entries; /* by id, ascending */
     gsa_service *services;
     int count, n_services;
+    gsa_lexicon_service lexicon; /* offered from the start */
 };
 
 /* Checks the topology and puts it in its place; on failure the registry is unchanged and the entry stays the caller's. */
@@ -33,5 +35,7 @@ typedef struct gsa_hosting {
     gsa_error said;
 } gsa_hosting;
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry);
+/* Remembers that a service had no memory for the plugin that is being created: as a NULL from alloc. */
+void gsa_host_starve(const gsa_host *host);
 
 #endif

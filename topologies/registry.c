@@ -11,12 +11,13 @@ gsa_status gsa_registry_create(const gsa_system *system, gsa_registry **registry
     *registry = NULL;
     if (!r) return gsa_out_of_memory(error, "the registry of topologies", sizeof *r);
     r->system = system;
-    for (int i = 0; gsa_builtin[i]; i++) {
-        const gsa_status status = gsa_registry_insert(r, &(gsa_entry){ gsa_builtin[i], "built-in", NULL }, error);
-        if (status != GSA_OK) {
-            gsa_registry_release(r);
-            return status;
-        }
+    r->lexicon = gsa_lexicon_service_of(system);
+    gsa_status status = gsa_registry_offer(r, GSA_LEXICON_SERVICE, &r->lexicon, error);
+    for (int i = 0; gsa_builtin[i] && status == GSA_OK; i++)
+        status = gsa_registry_insert(r, &(gsa_entry){ gsa_builtin[i], "built-in", NULL }, error);
+    if (status != GSA_OK) {
+        gsa_registry_release(r);
+        return status;
     }
     *registry = r;
     return GSA_OK;

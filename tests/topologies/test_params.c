@@ -167,7 +167,7 @@ static const struct {
     { "strar",
       { { NULL, NULL } },
       0,
-      { "no topology is named 'strar'", "known: full, probe, ring, star, window", "the nearest is 'star'" } },
+      { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
     { "widnow", { { NULL, NULL } }, 0, { "the nearest is 'window'", "'widnow'", "known: " } },
     { "", { { NULL, NULL } }, 0, { "no topology is named ''", "known: ", "window" } },
     { "STAR", { { NULL, NULL } }, 0, { "'STAR'", "known: ", "window" } },

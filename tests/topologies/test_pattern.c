@@ -5,6 +5,7 @@
 #include "probe.h"
 #include "support/faults.h"
 #include "support/suite.h"
+#include "topologies/builtin.h"
 #include "topologies/pattern.h"
 #include "topologies/spec.h"
 
@@ -27,15 +28,18 @@ static gsa_pattern *pattern_of(const gsa_registry *registry, const char *id, con
 
 START_TEST(the_registry_is_ordered_and_says_where_from)
 {
-    static const char *const ids[] = { "full", "probe", "ring", "star", "window" };
     gsa_registry *registry = probe_registry(NULL);
-    ck_assert_int_eq(gsa_registry_count(registry), GSA_COUNT(ids));
-    for (int i = 0; i < GSA_COUNT(ids); i++) {
-        ck_assert_str_eq(gsa_registry_at(registry, i)->id, ids[i]);
-        ck_assert_str_eq(gsa_registry_origin(registry, i), i == 1 ? "this program" : "built-in");
-        ck_assert_ptr_eq(gsa_registry_find(registry, ids[i], NULL), gsa_registry_at(registry, i));
+    int builtin = 0;
+    while (gsa_builtin[builtin]) builtin++;
+    ck_assert_int_eq(gsa_registry_count(registry), builtin + 1);
+    for (int i = 0; i <= builtin; i++) {
+        const char *id = gsa_registry_at(registry, i)->id;
+        if (i > 0) ck_assert_int_lt(strcmp(gsa_registry_at(registry, i - 1)->id, id), 0);
+        ck_assert_str_eq(gsa_registry_origin(registry, i), strcmp(id, "probe") == 0 ? "this program" : "built-in");
+        ck_assert_ptr_eq(gsa_registry_find(registry, id, NULL), gsa_registry_at(registry, i));
     }
-    for (int i = -1; i < 6; i += 6) {
+    for (int i = 0; i < builtin; i++) ck_assert_ptr_eq(gsa_registry_find(registry, gsa_builtin[i]->id, NULL), gsa_builtin[i]);
+    for (int i = -1; i <= builtin + 1; i += builtin + 2) {
         ck_assert_ptr_null(gsa_registry_at(registry, i));
         ck_assert_ptr_null(gsa_registry_origin(registry, i));
     }
