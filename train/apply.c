@@ -1,23 +1,22 @@
 /* apply.c - gsa_evaluate and gsa_predict: a trained model on data. */
+#include "train/apply.h"
 #include <stdio.h>
-#include "train/driver.h"
 #include "train/log.h"
 #include "train/plain.h"
-#include "train/session.h"
 #include "train/trainer.h"
 
-static void say(void *context, const char *sentence)
+void gsa_apply_say(void *context, const char *sentence)
 {
     const gsa_apply_options *o = context;
     if (o->progress) o->progress(o->context, &(gsa_progress){ .kind = 2, .text = sentence });
 }
 
-static gsa_status open_model(const gsa_system *system, const gsa_apply_options *o, uint32_t splits, gsa_session *session,
-                             gsa_error *error)
+gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, uint32_t splits, gsa_session *session,
+                          gsa_error *error)
 {
     char *checkpoint = NULL, *warning = NULL;
     gsa_status status = gsa_checkpoint_find(system, o->model, &checkpoint, &warning, error);
-    if (warning) say((void *)(uintptr_t)o, warning);
+    if (warning) gsa_apply_say((void *)(uintptr_t)o, warning);
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
     const gsa_session_options options = { .checkpoint = checkpoint,
@@ -29,7 +28,7 @@ static gsa_status open_model(const gsa_system *system, const gsa_apply_options *
                                           .threads = o->threads,
                                           .splits = splits,
                                           .backend = o->backend,
-                                          .say = say,
+                                          .say = gsa_apply_say,
                                           .context = (void *)(uintptr_t)o };
     status = gsa_session_create(system, &options, session, error);
     char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, "model.safetensors", error) : NULL;
@@ -92,7 +91,7 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     *result = NULL;
     if (!system) system = gsa_system_default();
     const gsa_plain plain = gsa_plain_begin();
-    gsa_status status = open_model(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
+    gsa_status status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
     if (status == GSA_OK) {
         status = evaluate(&session, result, error);
         gsa_session_release(&session);
@@ -136,7 +135,7 @@ gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *option
 {
     gsa_session session;
     const gsa_plain plain = gsa_plain_begin();
-    gsa_status status = open_model(system ? system : gsa_system_default(), options, 0, &session, error);
+    gsa_status status = gsa_apply_open(system ? system : gsa_system_default(), options, 0, &session, error);
     if (status == GSA_OK) {
         status = predict(&session, options, error);
         gsa_session_release(&session);

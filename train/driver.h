@@ -60,6 +60,19 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
 /* One input line -> one output line, order kept ("label<TAB>probability" for classification; numbers for masked summation). */
 gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error);
 
+/* The attention weights of one example as a picture (graph/write.h): each layer's patterns with the softmax probabilities of every
+ * head on the edges. Sums and means, which have no softmax, weigh 1 and 1/degree; phases that nothing reads are left out. The file
+ * goes to options->output; messages say which words are unknown and, of the last layer, the strongest edges. */
+typedef struct gsa_attend_options {
+    const char *text;               /* cut into tokens as the recipe says; NULL: an example of the test data */
+    int64_t example;                /* its number, from 0 */
+    int64_t most_edges;             /* of the picture; 0: no limit */
+    int32_t layer;                  /* -1: all */
+    int32_t format;                 /* gsa_format */
+} gsa_attend_options;
+gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options, const gsa_attend_options *attend,
+                      gsa_error *error);
+
 /* Every key that a recipe may hold, for help, completion and the man page. */
 typedef struct gsa_key {
     const char *section, *name;

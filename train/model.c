@@ -3,7 +3,7 @@
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
 static const uint32_t HEAD_SITE = (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
 
-static gsa_status add_linear(gsa_model *m, int which, const char *weight, const char *bias, int64_t out, int64_t in,
+static gsa_status add_linear(gsa_learner *m, int which, const char *weight, const char *bias, int64_t out, int64_t in,
                              gsa_error *error)
 {
     const gsa_status status = gsa_parameters_add(m->parameters, weight, out, in, m->settings.init, m->settings.init_scale, 0,
@@ -12,7 +12,7 @@ static gsa_status add_linear(gsa_model *m, int which, const char *weight, const 
     return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[which], error);
 }
 
-static gsa_status create_head(gsa_model *m, const gsa_recipe *recipe, int32_t outputs, gsa_error *error)
+static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, int32_t outputs, gsa_error *error)
 {
     const int64_t hidden = recipe->values.model_head_hidden;
     gsa_status status = GSA_OK;
@@ -21,7 +21,7 @@ static gsa_status create_head(gsa_model *m, const gsa_recipe *recipe, int32_t ou
     return add_linear(m, 1, "head.out.weight", "head.out.bias", outputs, hidden > 0 ? hidden : m->settings.hidden, error);
 }
 
-static gsa_status create_input(gsa_model *m, const gsa_task *task, void *self, gsa_error *error)
+static gsa_status create_input(gsa_learner *m, const gsa_task *task, void *self, gsa_error *error)
 {
     gsa_input_options options = { .name = "input" };
     task->input(self, &options);
@@ -30,7 +30,7 @@ static gsa_status create_input(gsa_model *m, const gsa_task *task, void *self, g
     return status == GSA_OK && task->prepare ? task->prepare(self, m->input, m->backend, error) : status;
 }
 
-static gsa_status create_stack(gsa_model *m, const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
+static gsa_status create_stack(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
 {
     const gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SUMMARY };
     gsa_stack_spec spec;
@@ -49,10 +49,10 @@ static gsa_status create_stack(gsa_model *m, const gsa_recipe *recipe, const gsa
     return gsa_stack_batch_create(m->stack, &m->graph, error);
 }
 
-gsa_status gsa_model_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
-                            const gsa_task *task, void *self, gsa_backend *backend, gsa_model *model, gsa_error *error)
+gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
+                            const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error)
 {
-    *model = (gsa_model){ .system = system, .backend = backend, .settings = gsa_recipe_settings(recipe) };
+    *model = (gsa_learner){ .system = system, .backend = backend, .settings = gsa_recipe_settings(recipe) };
     gsa_status status =
         gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed, &model->parameters, error);
     if (status == GSA_OK) status = create_input(model, task, self, error);
@@ -60,11 +60,11 @@ gsa_status gsa_model_create(const gsa_system *system, const gsa_recipe *recipe, 
     if (status == GSA_OK) status = create_head(model, recipe, task->outputs(self), error);
     if (status == GSA_OK) status = gsa_tape_create(system, backend, &model->tape, error);
     if (status == GSA_OK) status = gsa_cache_create(system, CACHE_BYTES, &model->cache, error);
-    if (status != GSA_OK) gsa_model_release(model);
+    if (status != GSA_OK) gsa_learner_release(model);
     return status;
 }
 
-void gsa_model_release(gsa_model *model)
+void gsa_learner_release(gsa_learner *model)
 {
     if (model->graph) gsa_stack_batch_release(model->graph);
     if (model->cache) gsa_cache_release(model->cache);
@@ -72,10 +72,10 @@ void gsa_model_release(gsa_model *model)
     if (model->stack) gsa_stack_release(model->stack);
     if (model->input) gsa_input_release(model->input);
     if (model->parameters) gsa_parameters_release(model->parameters);
-    *model = (gsa_model){ 0 };
+    *model = (gsa_learner){ 0 };
 }
 
-static gsa_tensor *head(gsa_model *m, gsa_tensor *x, const gsa_minibatch *batch)
+static gsa_tensor *head(gsa_learner *m, gsa_tensor *x, const gsa_minibatch *batch)
 {
     gsa_tape *tape = m->tape;
     if (m->weight[0]) {
@@ -91,7 +91,7 @@ static gsa_tensor *head(gsa_model *m, gsa_tensor *x, const gsa_minibatch *batch)
     return gsa_op_linear(tape, x, &m->weight[1]->value, &m->bias[1]->value);
 }
 
-gsa_tensor *gsa_model_forward(gsa_model *m, const gsa_minibatch *batch)
+gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
 {
     gsa_error error;
     const gsa_sequences sequences = { .count = batch->count,

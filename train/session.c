@@ -11,6 +11,16 @@ double gsa_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Which device it is, where that was not the caller's to know: a CUDA device was taken, or one that could be was refused. */
+static void say_device(const gsa_backend *backend, const gsa_session_options *o)
+{
+    char text[GSA_ERROR_SIZE + 128];
+    const int refused = o->device == NULL || strcmp(o->device, "auto") == 0 ? backend->error.text[0] != 0 : 0;
+    if (strncmp(backend->name, "cuda", 4) != 0 && !refused) return;
+    snprintf(text, sizeof text, "computes on %s%s%s", backend->name, refused ? ", since " : "", refused ? backend->error.text : "");
+    o->say(o->context, text);
+}
+
 static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
     if (o->backend) {
@@ -22,7 +32,9 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 1024 ? 1024 : (int)cores;
     s->owns_backend = 1;
-    return gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
+    const gsa_status status = gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
+    if (status == GSA_OK && o->say) say_device(s->backend, o);
+    return status;
 }
 
 static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa_error *error)
@@ -67,7 +79,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)
-        status = gsa_model_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
+        status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
     if (status == GSA_OK && *gsa_stack_report(s->model.stack))
         options->say(options->context, gsa_stack_report(s->model.stack));
     if (status != GSA_OK) gsa_session_release(s);
@@ -77,7 +89,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
 void gsa_session_release(gsa_session *session)
 {
     gsa_session *s = session;
-    gsa_model_release(&s->model);
+    gsa_learner_release(&s->model);
     if (s->self) s->task->destroy(s->self);
     if (s->owns_backend && s->backend) gsa_backend_release(s->backend);
     if (s->registry) gsa_registry_release(s->registry);
@@ -99,7 +111,7 @@ gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example
     gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
     if (status != GSA_OK) return status;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
-    gsa_tensor *out = gsa_model_forward(&s->model, &s->batch);
+    gsa_tensor *out = gsa_learner_forward(&s->model, &s->batch);
     status = gsa_tape_status(s->model.tape, error);
     return status == GSA_OK ? gsa_tensor_read(s->backend, out, 0, s->out, error) : status;
 }

@@ -27,7 +27,7 @@ typedef struct gsa_session {
     void *self;
     gsa_backend *backend;
     int owns_backend, zero;
-    gsa_model model;
+    gsa_learner model;
     gsa_minibatch batch;
     double *out; /* a batch's outputs on the host */
     int64_t out_room;

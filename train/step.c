@@ -25,7 +25,7 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
     gsa_tape_examples(tape, s->batch.number, count);
-    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_model_forward(&s->model, &s->batch), &s->batch, scale);
+    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
     if (status == GSA_OK) status = read_loss(s->backend, loss, &loss_now, error);
     if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);

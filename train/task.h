@@ -53,6 +53,8 @@ typedef struct gsa_task {
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; one output line from a row of `out` */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, gsa_output *output);
+    /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no text. */
+    gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
 } gsa_task;
 
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification;

@@ -284,6 +284,28 @@ gsa_status gsa_text_read(const gsa_system *system, const char *path, const gsa_t
     return status;
 }
 
+gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at, const gsa_text_options *options,
+                         gsa_text *text, gsa_error *error)
+{
+    const int64_t bytes = (int64_t)strlen(at);
+    gsa_text_options unlabelled = *options;
+    unlabelled.unlabelled = 1;
+    *text = (gsa_text){ .system = system, .format = GSA_TEXT_TSV };
+    text->path = gsa_copy_text(system, name);
+    text->bytes = gsa_copy_text(system, at);
+    if (!text->path || !text->bytes) {
+        gsa_text_release(text);
+        return gsa_out_of_memory(error, name, bytes);
+    }
+    for (char *c = text->bytes; *c; c++)
+        if (*c == '\n' || *c == '\r') *c = ' ';
+    gsa_status status = GSA_OK;
+    if (strspn(text->bytes, " \t") < (size_t)bytes) status = read_lines(text, &unlabelled, bytes, error);
+    else status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s is empty: it holds no token", name);
+    if (status != GSA_OK) gsa_text_release(text);
+    return status;
+}
+
 void gsa_text_release(gsa_text *text)
 {
     for (int64_t i = 0; i < text->n_spills; i++) gsa_release(text->system, text->spills[i]);

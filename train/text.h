@@ -37,6 +37,9 @@ typedef struct gsa_text {
 /* "-" is standard input. Every bad line is a sentence with file:line; no example at all is one with the file. */
 gsa_status gsa_text_read(const gsa_system *system, const char *path, const gsa_text_options *options, gsa_text *text,
                          gsa_error *error);
+/* A text without a label, already in memory, as the only example; its line ends are blanks. `name` stands for the path. */
+gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at, const gsa_text_options *options,
+                         gsa_text *text, gsa_error *error);
 void gsa_text_release(gsa_text *text); /* a zeroed one is fine */
 /* "tsv", "fasttext", ... */
 const char *gsa_text_format_name(int32_t format);

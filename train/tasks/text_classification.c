@@ -371,15 +371,28 @@ static int facts(const void *self, gsa_fact *facts, int room)
     return count;
 }
 
+/* The test split holds texts without a label. */
+static gsa_status number_unlabelled(text_task *t, gsa_error *error)
+{
+    const gsa_status status = number_tokens(t, GSA_SPLIT_TEST, error);
+    for (int64_t e = 0; e < t->text[GSA_SPLIT_TEST].examples && status == GSA_OK; e++) t->label[GSA_SPLIT_TEST][e] = -1;
+    return status;
+}
+
 static gsa_status read_lines(void *self, const char *path, gsa_error *error)
 {
     text_task *t = self;
     gsa_text_options options = t->options;
     options.unlabelled = 1, options.format = GSA_TEXT_TSV;
-    gsa_status status = gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
-    if (status == GSA_OK) status = number_tokens(t, GSA_SPLIT_TEST, error);
-    for (int64_t e = 0; e < t->text[GSA_SPLIT_TEST].examples && status == GSA_OK; e++) t->label[GSA_SPLIT_TEST][e] = -1;
-    return status;
+    const gsa_status status = gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
+    return status == GSA_OK ? number_unlabelled(t, error) : status;
+}
+
+static gsa_status read_text(void *self, const char *text, gsa_error *error)
+{
+    text_task *t = self;
+    const gsa_status status = gsa_text_take(t->system, "the text", text, &t->options, &t->text[GSA_SPLIT_TEST], error);
+    return status == GSA_OK ? number_unlabelled(t, error) : status;
 }
 
 static void print(const void *self, const double *out, gsa_output *output)
@@ -408,4 +421,5 @@ const gsa_task gsa_task_text_classification = {
     .facts = facts,
     .read_lines = read_lines,
     .print = print,
+    .read_text = read_text,
 };
