@@ -1,0 +1,143 @@
+/* category.c - edges become lines: a colour for each phase and label while eight suffice, else for each phase and the
+ * label's first word ("left 2:1" is a left), else for each phase. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "graph/inspect/draw.h"
+
+/* Okabe and Ito's palette, without its yellow, which white paper swallows. */
+static const char *const palette[CATEGORIES] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#7a5195", "#8a8f26" };
+static const char *const grey = "#8b919b"; /* edges from a node to itself */
+
+enum { BY_LABEL, BY_WORD, BY_PHASE, FINENESS };
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+
+/* The label up to its first digit or sign, without blanks at the end; nothing where that holds no letter. */
+static int first_word(const char *label)
+{
+    int length = (int)strcspn(label, "0123456789<>=:+-"), letters = 0;
+    while (length > 0 && label[length - 1] == ' ') length--;
+    for (int i = 0; i < length; i++) letters |= is_letter(label[i]);
+    return letters ? length : 0;
+}
+
+static void name_of(const gsa_view *view, const gsa_view_edge *edge, int fineness, char *out, size_t size)
+{
+    const char *phase = view->phases.at[edge->phase], *label = view->labels.at[edge->label];
+    const int length = fineness == BY_LABEL ? (int)strlen(label) : fineness == BY_WORD ? first_word(label) : 0;
+    const int alone = view->phases.count == 1;
+    char cut[2 * SHORT_TEXT];
+    snprintf(cut, sizeof cut, "%s%s%.*s", alone && length ? "" : phase, alone || !length ? "" : ": ", length, label);
+    gsa_text_short(cut, 28, out);
+    (void)size;
+}
+
+/* Gives every edge its category; 0 when there are too many of them. */
+static int categorise(gsa_page *page, int fineness, gsa_names *names, int *memory)
+{
+    const gsa_view *view = page->view;
+    char name[SHORT_TEXT];
+    int32_t place = 0;
+    for (int64_t e = 0; e < view->edges; e++) {
+        const gsa_view_edge *edge = &view->edge[e], *before = e ? edge - 1 : NULL;
+        if (!before || before->phase != edge->phase || before->label != edge->label) {
+            name_of(view, edge, fineness, name, sizeof name);
+            place = gsa_names_add(page->system, names, name);
+        }
+        if (place < 0) *memory = 0;
+        if (place < 0 || (place >= CATEGORIES && fineness < BY_PHASE)) return 0;
+        page->category[e] = (uint8_t)(place < CATEGORIES ? place : CATEGORIES - 1);
+    }
+    return 1;
+}
+
+static void paint(gsa_page *page, const gsa_names *names)
+{
+    const gsa_view *view = page->view;
+    page->n_categories = names->count < CATEGORIES ? names->count : CATEGORIES;
+    for (int64_t e = 0; e < view->edges; e++) {
+        gsa_category *category = &page->categories[page->category[e]];
+        category->edges++, category->loops += view->edge[e].from == view->edge[e].to;
+    }
+    for (int c = 0, next = 0, loops = 0; c < page->n_categories; c++) {
+        gsa_category *category = &page->categories[c];
+        const int others = c == CATEGORIES - 1 && names->count > CATEGORIES;
+        snprintf(category->name, sizeof category->name, "%s", others ? "other phases" : names->at[c]);
+        const int faint = category->loops == category->edges && page->n_categories > 1 && loops++ == 0;
+        category->colour = faint ? grey : palette[next++];
+    }
+}
+
+gsa_status gsa_page_colour(gsa_page *page, gsa_error *error)
+{
+    gsa_names names = { 0 };
+    int memory = 1, done = 0;
+    page->category = gsa_alloc(page->system, (size_t)page->view->edges, 1);
+    if (!page->category) return gsa_out_of_memory(error, "colours", page->view->edges);
+    for (int fineness = BY_LABEL; fineness < FINENESS && memory && !done; fineness++) {
+        gsa_names_release(page->system, &names);
+        done = categorise(page, fineness, &names, &memory);
+    }
+    if (memory) paint(page, &names);
+    gsa_names_release(page->system, &names);
+    return memory ? GSA_OK : gsa_out_of_memory(error, "colours", CATEGORIES);
+}
+
+/* ---- lines --------------------------------------------------------------------------------------------------------- */
+
+static int by_ends(const void *a, const void *b)
+{
+    const gsa_line *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    return (x->category > y->category) - (x->category < y->category);
+}
+
+/* The box of one end of an edge: the node, or (node, head) where heads are drawn. */
+static int32_t box_of(const gsa_page *page, int32_t node, int32_t head)
+{
+    const int32_t heads = gsa_page_heads(page);
+    return heads > 1 ? node * heads + (head < 0 ? 0 : head) : node;
+}
+
+static int is_wanted(const gsa_page *page, const gsa_view_edge *edge)
+{
+    if (page->focus < 0) return 1;
+    return edge->to == page->focus && (page->focus_head < 0 || edge->head_to == page->focus_head);
+}
+
+gsa_status gsa_page_lines(gsa_page *page, gsa_error *error)
+{
+    const gsa_view *view = page->view;
+    int64_t n = 0, kept = 0;
+    gsa_release(page->system, page->line);
+    gsa_line *all = page->line = gsa_alloc(page->system, (size_t)view->edges, sizeof *all);
+    if (!all) return gsa_out_of_memory(error, "lines", view->edges * (int64_t)sizeof *all);
+    for (int64_t e = 0; e < view->edges; e++) {
+        const gsa_view_edge *edge = &view->edge[e];
+        if (!is_wanted(page, edge)) continue;
+        all[n++] = (gsa_line){
+            box_of(page, edge->from, edge->head_from),      box_of(page, edge->to, edge->head_to), page->category[e], 0, 1,
+            edge->weight < 0 ? -edge->weight : edge->weight
+        };
+    }
+    qsort(all, (size_t)n, sizeof *all, by_ends);
+    for (int64_t i = 0; i < n; i++) {
+        gsa_line *before = kept ? &all[kept - 1] : NULL;
+        if (before && by_ends(before, &all[i]) == 0) before->edges++, before->weight += all[i].weight;
+        else {
+            const int again = before && before->from == all[i].from && before->to == all[i].to;
+            all[i].lane = again ? before->lane + 1 : 0;
+            all[kept++] = all[i];
+        }
+    }
+    page->lines = kept, page->heaviest = 0;
+    for (int64_t i = 0; i < kept; i++)
+        if (all[i].weight > page->heaviest) page->heaviest = all[i].weight;
+    return GSA_OK;
+}

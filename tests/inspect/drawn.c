@@ -1,0 +1,177 @@
+#include "drawn.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "graph/write.h"
+#include "topologies/spec.h"
+
+static const char *const hostile[] = { "\xe5\x8c\x97",
+                                       "\xe4\xba\xac",
+                                       "<&>\"'",
+                                       "]]>",
+                                       "<!--",
+                                       "-->",
+                                       "&amp;",
+                                       "a\tb",
+                                       "  two  ",
+                                       " ",
+                                       "\xc3\xa9",
+                                       "\xf0\x9f\x98\x80",
+                                       "\xd7\xa9\xd7\x9c",
+                                       "e\xcc\x81",
+                                       "%s%n",
+                                       "<node id=\"n0\"/>",
+                                       "\xe5\x8c\x97",
+                                       "\xe4\xba\xac",
+                                       "\\",
+                                       "{}",
+                                       "longer than any token of a text should be, really" };
+
+gsa_slice drawn_token(int64_t i)
+{
+    const char *at = hostile[i % (int64_t)(sizeof hostile / sizeof *hostile)];
+    return (gsa_slice){ at, (int64_t)strlen(at) };
+}
+
+void drawn_write(char *path, const char *text, int64_t bytes)
+{
+    strcpy(path, "/tmp/gsa-drawn-XXXXXX");
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, text, (size_t)bytes), bytes);
+    close(file);
+}
+
+static int no_sync(void *user, int file)
+{
+    (void)user, (void)file;
+    return 0;
+}
+static int no_sync_folder(void *user, const char *path)
+{
+    (void)user, (void)path;
+    return 0;
+}
+
+gsa_system drawn_quick_system(void)
+{
+    gsa_system quick = *gsa_system_default();
+    quick.sync = no_sync, quick.sync_folder = no_sync_folder;
+    return quick;
+}
+
+/* The settings of a spec, LEXICON replaced by the dictionary's path. */
+static gsa_status create(drawn *d, const char *text, const char *lexicon, gsa_error *error)
+{
+    gsa_stack_spec spec;
+    gsa_setting settings[8];
+    gsa_status status = gsa_spec_parse(NULL, text, &spec, error);
+    if (status != GSA_OK) return status;
+    const gsa_part_spec *part = &spec.segments[0].parts[0];
+    for (int i = 0; i < part->n_settings; i++) {
+        settings[i] = part->settings[i];
+        if (strcmp(settings[i].value, "LEXICON") == 0) settings[i].value = lexicon;
+    }
+    status = gsa_pattern_create(d->registry, part->id, settings, part->n_settings, &d->pattern, error);
+    gsa_spec_release(&spec);
+    return status;
+}
+
+static void write_graphml(const drawn *d, const gsa_slice *text, gsa_error *error)
+{
+    const gsa_picture_stack stack = { .text = text, .memory = -1 };
+    const gsa_picture_sheet sheet = { .instance = d->instance,
+                                      .schema = gsa_pattern_schema(d->pattern),
+                                      .topology = gsa_pattern_topology(d->pattern),
+                                      .self = gsa_pattern_self(d->pattern) };
+    const gsa_picture picture = {
+        .spec = gsa_pattern_text(d->pattern), .stacks = &stack, .sheets = &sheet, .n_stacks = 1, .n_sheets = 1
+    };
+    const gsa_system quick = drawn_quick_system();
+    gsa_output *output;
+    ck_assert_int_eq(gsa_output_open(&quick, d->path, &output, error), GSA_OK);
+    ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, error) == GSA_OK, "%s", error->text);
+    ck_assert_msg(gsa_output_commit(output, error) == GSA_OK, "%s", error->text);
+}
+
+drawn drawn_make(const char *spec, int32_t length, int with_text)
+{
+    drawn d = { 0 };
+    gsa_error error = { 0 };
+    char lexicon[64];
+    gsa_slice *text = calloc((size_t)length + 1, sizeof *text);
+    for (int32_t i = 0; i < length; i++) text[i] = drawn_token(i);
+    drawn_write(lexicon, "\xe5\x8c\x97\xe4\xba\xac\n", 7);
+    drawn_write(d.path, "", 0);
+    ck_assert_int_eq(gsa_registry_create(NULL, &d.registry, &error), GSA_OK);
+    ck_assert_msg(create(&d, spec, lexicon, &error) == GSA_OK, "%s: %s", spec, error.text);
+    const gsa_example example = { .struct_size = sizeof example,
+                                  .length = length,
+                                  .memory_length = length + 2,
+                                  .heads = 3,
+                                  .text = with_text ? text : NULL };
+    ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) == GSA_OK, "%s", error.text);
+    write_graphml(&d, with_text ? text : NULL, &error);
+    ck_assert_msg(gsa_view_read(gsa_system_default(), d.path, &d.view, &error) == GSA_OK, "%s", error.text);
+    ck_assert_str_eq(d.view->note, "");
+    unlink(lexicon);
+    free(text);
+    return d;
+}
+
+void drawn_end(drawn *d)
+{
+    gsa_view_release(d->view);
+    gsa_instance_release(d->instance);
+    gsa_pattern_release(d->pattern);
+    gsa_registry_release(d->registry);
+    unlink(d->path);
+}
+
+gsa_view *drawn_view(const char *graphml)
+{
+    char path[64];
+    gsa_view *view;
+    gsa_error error = { 0 };
+    drawn_write(path, graphml, (int64_t)strlen(graphml));
+    ck_assert_msg(gsa_view_read(gsa_system_default(), path, &view, &error) == GSA_OK, "%s", error.text);
+    unlink(path);
+    return view;
+}
+
+gsa_view *drawn_large(int32_t n, int32_t half)
+{
+    const gsa_system *system = gsa_system_default();
+    gsa_view *v = gsa_alloc_zero(system, 1, sizeof *v);
+    v->system = system, v->spec = gsa_copy_text(system, "window"), v->length = v->nodes = n, v->directed = v->profile = 1;
+    v->node = gsa_alloc_zero(system, (size_t)n, sizeof *v->node);
+    v->edge = gsa_alloc_zero(system, (size_t)n * (2 * (size_t)half + 1), sizeof *v->edge);
+    gsa_names_add(system, &v->kinds, "token");
+    gsa_names_add(system, &v->phases, "attend");
+    gsa_names_add(system, &v->labels, "");
+    for (int32_t i = 0; i < n; i++) {
+        v->node[i] = (gsa_view_node){ gsa_copy_text(system, "token"), 0, i, -1, -1, -1 };
+        for (int32_t j = i > half ? i - half : 0; j <= i + half && j < n; j++)
+            v->edge[v->edges++] = (gsa_view_edge){ .from = j, .to = i, .head_from = -1, .head_to = -1, .weight = 1 };
+    }
+    return v;
+}
+
+char *drawn_svg(const gsa_view *view, int style, int32_t focus)
+{
+    char path[64], *svg;
+    int64_t bytes;
+    gsa_output *output;
+    gsa_error error = { 0 };
+    const gsa_drawing_options options = { .style = style, .focus = focus };
+    const gsa_system quick = drawn_quick_system();
+    drawn_write(path, "", 0);
+    ck_assert_int_eq(gsa_output_open(&quick, path, &output, &error), GSA_OK);
+    ck_assert_msg(gsa_view_draw(view, &options, output, &error) == GSA_OK, "%s", error.text);
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+    ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 26, &svg, &bytes, &error), GSA_OK);
+    unlink(path);
+    return svg;
+}

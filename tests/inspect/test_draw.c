@@ -1,0 +1,434 @@
+/* Pictures: well-formed, the same bytes each time, as many lines as edges, boxes apart, the style that the structure asks
+ * for. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "drawn.h"
+#include "graph/utf8.h"
+#include "support/faults.h"
+#include "support/suite.h"
+
+static int64_t count_of(const char *text, const char *what)
+{
+    int64_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what)) n++;
+    return n;
+}
+
+/* The part of the group of this class, to its end; to be freed. */
+static char *group_of(const char *svg, const char *class)
+{
+    char open[64];
+    snprintf(open, sizeof open, "<g class=\"%s\"", class);
+    const char *at = strstr(svg, open), *end = at;
+    if (!at) return strdup("");
+    for (int depth = 0; *end; end++) {
+        if (strncmp(end, "<g", 2) == 0 && (end[2] == ' ' || end[2] == '>')) depth++;
+        if (strncmp(end, "</g>", 4) == 0 && --depth == 0) break;
+    }
+    return strndup(at, (size_t)(end - at));
+}
+
+/* One tag from its '<' on: its name's bytes in *name, 1 in *closed for <x/>. Returns what follows it, NULL when it is
+ * malformed. */
+static const char *tag_at(const char *at, size_t *name, int *closed)
+{
+    at += 1 + (at[1] == '/');
+    *name = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+    for (at += *name; *at == ' ';) {
+        at += 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-:");
+        if (at[0] != '=' || at[1] != '"') return NULL;
+        at += 2 + strcspn(at + 2, "\"<&");
+        if (*at++ != '"') return NULL;
+    }
+    *closed = *at == '/';
+    at += *closed;
+    return *name && *at == '>' ? at + 1 : NULL;
+}
+
+/* The declaration, one root, nested tags, quoted attributes, three entities, characters that XML carries. */
+static int is_well_formed(const char *text)
+{
+    static const char declaration[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    const char *open[32];
+    size_t lengths[32], name;
+    int depth = 0, roots = 0, closed;
+    if (strncmp(text, declaration, strlen(declaration)) != 0 || gsa_xml_invalid(text, (int64_t)strlen(text)) >= 0) return 0;
+    for (const char *at = text + strlen(declaration), *next; *at; at = next) {
+        next = at + 1;
+        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 && strncmp(at, "&gt;", 4) != 0)
+            return 0;
+        if (*at != '<') continue;
+        if (!(next = tag_at(at, &name, &closed))) return 0;
+        if (at[1] == '/') {
+            if (depth-- == 0 || lengths[depth] != name || strncmp(open[depth], at + 2, name) != 0) return 0;
+        } else if (depth == 32 || (depth == 0 && roots++)) return 0;
+        else if (!closed) open[depth] = at + 1, lengths[depth++] = name;
+    }
+    return depth == 0 && roots == 1;
+}
+
+static void release(char *svg)
+{
+    gsa_release(gsa_system_default(), svg);
+}
+
+/* ---- every style of every pattern ---------------------------------------------------------------------------------- */
+
+static const char *const specs[] = {
+    "full:clip=2", "ring",  "window:width=5",           "star", "bpt:k=1", "head_area:width=3:heads=3", "longformer",
+    "bigbird",     "cross", "char_word:lexicon=LEXICON"
+};
+static const int32_t lengths[] = { 0, 1, 2, 13 };
+
+START_TEST(every_picture_is_well_formed_and_repeats)
+{
+    for (int l = 0; l < GSA_COUNT(lengths); l++) {
+        drawn d = drawn_make(specs[_i], lengths[l], 1);
+        for (int style = 0; style < GSA_STYLES; style++) {
+            char *svg = drawn_svg(d.view, style, -1), *again = l ? drawn_svg(d.view, style, -1) : NULL;
+            ck_assert_msg(is_well_formed(svg), "%s, length %d, style %s", specs[_i], lengths[l], gsa_style_names[style]);
+            if (again) ck_assert_str_eq(svg, again);
+            ck_assert_ptr_null(strstr(svg, "nan"));
+            ck_assert_ptr_null(strstr(svg, "inf "));
+            release(svg);
+            release(again);
+        }
+        drawn_end(&d);
+    }
+}
+END_TEST
+
+START_TEST(the_structure_chooses_the_style)
+{
+    static const struct {
+        const char *spec;
+        int32_t length;
+        int style;
+    } choices[] = { { "star", 12, GSA_STYLE_CIRCLE },
+                    { "ring", 12, GSA_STYLE_CIRCLE },
+                    { "ring:cyclic=0", 12, GSA_STYLE_ARC },
+                    { "window:width=5", 12, GSA_STYLE_ARC },
+                    { "full", 10, GSA_STYLE_ARC },
+                    { "longformer", 14, GSA_STYLE_ARC },
+                    { "cross", 6, GSA_STYLE_ARC },
+                    { "bpt:k=1", 16, GSA_STYLE_TREE },
+                    { "char_word:lexicon=LEXICON", 20, GSA_STYLE_BIPARTITE },
+                    { "head_area:width=3:heads=3", 9, GSA_STYLE_HEADS },
+                    { "window:width=3", 500, GSA_STYLE_ARC },
+                    { "window:width=3", 501, GSA_STYLE_MATRIX },
+                    { "full", 64, GSA_STYLE_MATRIX } };
+    for (int i = 0; i < GSA_COUNT(choices); i++) {
+        drawn d = drawn_make(choices[i].spec, choices[i].length, 1);
+        char *chosen = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *named = drawn_svg(d.view, choices[i].style, -1);
+        ck_assert_msg(strcmp(chosen, named) == 0, "%s, length %d is not drawn as %s", choices[i].spec, choices[i].length,
+                      gsa_style_names[choices[i].style]);
+        release(chosen);
+        release(named);
+        drawn_end(&d);
+    }
+}
+END_TEST
+
+/* ---- lines --------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *spec;
+    int32_t length;
+    int style;
+    int64_t lines;
+} lines[] = { { "star", 12, GSA_STYLE_CIRCLE, 73 },        { "star", 12, GSA_STYLE_ARC, 73 },
+              { "star", 1, GSA_STYLE_CIRCLE, 7 },          { "ring", 9, GSA_STYLE_CIRCLE, 27 },
+              { "full", 10, GSA_STYLE_ARC, 100 },          { "full:clip=3", 10, GSA_STYLE_FORCE, 100 },
+              { "window:width=5", 12, GSA_STYLE_ARC, 54 }, { "bpt:k=1", 16, GSA_STYLE_TREE, 178 },
+              { "cross", 6, GSA_STYLE_ARC, 48 },           { "window:width=5", 100, GSA_STYLE_ARC, 494 } };
+
+START_TEST(there_is_a_line_for_every_edge)
+{
+    drawn d = drawn_make(lines[_i].spec, lines[_i].length, 0);
+    char *svg = drawn_svg(d.view, lines[_i].style, -1), *edges = group_of(svg, "edges");
+    ck_assert_int_eq(d.view->edges, lines[_i].lines);
+    ck_assert_int_eq(count_of(edges, "<path "), lines[_i].lines);
+    free(edges);
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+START_TEST(parallel_edges_of_one_colour_are_one_line)
+{
+    drawn d =
+        drawn_make("head_area:width=3:heads=3", 5, 0); /* 3 heads: 9 edges between neighbours, 7 where a border is cut */
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *edges = group_of(svg, "edges");
+    ck_assert_int_eq(d.view->edges, 13 * 7);
+    ck_assert_int_eq(count_of(edges, "<path "), 13 * 3); /* a colour each for own head, head above, head below */
+    free(edges);
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+START_TEST(parallel_edges_of_several_colours_lie_apart)
+{
+    drawn d = drawn_make("star", 1, 0); /* reads itself three times: left, self, right */
+    char *svg = drawn_svg(d.view, GSA_STYLE_CIRCLE, -1), *edges = group_of(svg, "edges"), *seen[16];
+    int n = 0;
+    for (char *at = edges; (at = strstr(at, "<path d=\"")) && n < 16; at++) {
+        seen[n] = strndup(at, strcspn(at, "/"));
+        for (int i = 0; i < n; i++) ck_assert_str_ne(seen[i], seen[n]);
+        n++;
+    }
+    ck_assert_int_eq(n, 7);
+    for (int i = 0; i < n; i++) free(seen[i]);
+    free(edges);
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+START_TEST(a_focus_draws_what_one_node_reads)
+{
+    drawn d = drawn_make("window:width=5", 12, 0);
+    gsa_error error = { 0 };
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, 6), *edges = group_of(svg, "edges");
+    ck_assert_int_eq(count_of(edges, "<path "), 5);
+    ck_assert_ptr_nonnull(strstr(svg, "Only edges into node 6 are drawn."));
+    free(edges);
+    release(svg);
+    const gsa_drawing_options options = { .focus = 12 };
+    ck_assert_int_eq(gsa_view_draw(d.view, &options, NULL, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "node 12, the graph has 12 nodes"), "%s", error.text);
+    drawn_end(&d);
+}
+END_TEST
+
+/* ---- matrices: the strokes' lengths add up to the cells ------------------------------------------------------------ */
+
+static int64_t cells_of(const char *svg)
+{
+    int64_t cells = 0;
+    for (const char *path = svg; (path = strstr(path, "<path class=\"cells\"")); path++) {
+        const char *d = strstr(path, " d=\"") + 4, *end = strchr(d, '"');
+        for (const char *h = d; (h = strchr(h, 'h')) && h < end; h++) cells += atoll(h + 1);
+    }
+    return cells;
+}
+
+/* Every cell is where an edge is, and once. */
+static void check_cells(const drawn *d, const char *svg)
+{
+    const int32_t n = d->view->nodes;
+    char *cell = calloc((size_t)n * (size_t)n + 1, 1);
+    for (const char *path = svg; (path = strstr(path, "<path class=\"cells\"")); path++) {
+        int32_t x, length, used;
+        double y;
+        const char *at = strstr(path, " d=\"") + 4;
+        for (; sscanf(at, "M%d %lfh%d%n", &x, &y, &length, &used) == 3; at += used)
+            for (int32_t i = 0; i < length; i++) ck_assert_int_eq(cell[(int32_t)y * n + x + i]++, 0);
+    }
+    for (int64_t e = 0; e < d->view->edges; e++) cell[d->view->edge[e].to * n + d->view->edge[e].from] |= 2;
+    for (int32_t i = 0; i < n * n; i++) ck_assert_int_eq(cell[i], cell[i] & 2 ? 3 : 0);
+    free(cell);
+}
+
+START_TEST(a_matrix_has_a_cell_for_every_pair)
+{
+    static const struct {
+        const char *spec;
+        int32_t length;
+        int64_t cells;
+    } all[] = {
+        { "window:width=3", 300, 898 }, { "full", 60, 3600 }, { "star", 12, 73 }, { "bpt:k=1", 16, 178 }, { "ring", 2, 4 }
+    };
+    for (int i = 0; i < GSA_COUNT(all); i++) {
+        drawn d = drawn_make(all[i].spec, all[i].length, 0);
+        char *svg = drawn_svg(d.view, GSA_STYLE_MATRIX, -1);
+        ck_assert_int_eq(cells_of(svg), all[i].cells);
+        check_cells(&d, svg);
+        release(svg);
+        drawn_end(&d);
+    }
+}
+END_TEST
+
+START_TEST(a_large_matrix_stays_small)
+{
+    gsa_view *v = drawn_large(4000, 64);
+    char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
+    ck_assert_int_gt(v->edges, 500000);
+    ck_assert_uint_lt(strlen(svg), 60000);
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
+/* ---- boxes --------------------------------------------------------------------------------------------------------- */
+
+typedef struct rect {
+    double x, y, w, h;
+} rect;
+
+static int rects_of(const char *svg, rect *out, int most)
+{
+    char *nodes = group_of(svg, "nodes");
+    int n = 0;
+    for (const char *at = nodes; (at = strstr(at, "<rect ")) && n < most; at++)
+        if (sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &out[n].x, &out[n].y, &out[n].w,
+                   &out[n].h) == 4)
+            n++;
+    free(nodes);
+    return n;
+}
+
+static void check_apart(const rect *r, int count, const char *what, int32_t length)
+{
+    for (int a = 0; a < count; a++)
+        for (int b = 0; b < a; b++)
+            ck_assert_msg(r[a].x + r[a].w <= r[b].x || r[b].x + r[b].w <= r[a].x || r[a].y + r[a].h <= r[b].y ||
+                              r[b].y + r[b].h <= r[a].y,
+                          "%s, length %d: boxes %d and %d", what, length, a, b);
+}
+
+START_TEST(no_two_boxes_overlap)
+{
+    static const struct {
+        const char *spec;
+        int style, text;
+    } all[] = { { "window", GSA_STYLE_ARC, 1 },   { "star", GSA_STYLE_CIRCLE, 1 },
+                { "star", GSA_STYLE_ARC, 1 },     { "bpt:k=1", GSA_STYLE_TREE, 1 },
+                { "bpt:k=1", GSA_STYLE_TREE, 0 }, { "cross", GSA_STYLE_ARC, 1 },
+                { "ring", GSA_STYLE_CIRCLE, 0 },  { "char_word:lexicon=LEXICON", GSA_STYLE_BIPARTITE, 1 } };
+    for (int i = 0; i < GSA_COUNT(all); i++)
+        for (int32_t n = 1; n < 70; n = n * 2 + 1) {
+            drawn d = drawn_make(all[i].spec, n, all[i].text);
+            char *svg = drawn_svg(d.view, all[i].style, -1);
+            rect r[512];
+            const int count = rects_of(svg, r, 512);
+            ck_assert_int_eq(count, d.view->nodes);
+            check_apart(r, count, all[i].spec, n);
+            release(svg);
+            drawn_end(&d);
+        }
+}
+END_TEST
+
+START_TEST(bars_that_overlap_stand_in_lanes)
+{
+    static const int spans[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 0, 2 }, { 1, 3 },
+                                    { 2, 4 }, { 3, 4 }, { 0, 4 }, { 1, 4 }, { 4, 4 } };
+    gsa_view *v = drawn_large(5, 1);
+    const int32_t words = GSA_COUNT(spans), kind = gsa_names_add(v->system, &v->kinds, "word");
+    v->node = gsa_resize(v->system, v->node, (size_t)(5 + words), sizeof *v->node);
+    for (int32_t i = 0; i < words; i++)
+        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "word"), kind, i, 1, spans[i][0], spans[i][1] };
+    char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
+    rect r[32];
+    const int count = rects_of(svg, r, 32);
+    ck_assert_int_eq(count, 5 + words);
+    check_apart(r, count, "bars", 5);
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
+START_TEST(tokens_stand_as_text)
+{
+    drawn d = drawn_make("window:width=3", 12, 1);
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1);
+    static const char *const wanted[] = { ">\xe5\x8c\x97</text>", ">&lt;&amp;&gt;\"'</text>",  ">]]&gt;</text>",
+                                          ">&amp;amp;</text>",    ">a\xe2\x87\xa5\x62</text>", ">\xf0\x9f\x98\x80</text>" };
+    for (int i = 0; i < GSA_COUNT(wanted); i++) ck_assert_msg(strstr(svg, wanted[i]) != NULL, "no %s", wanted[i]);
+    release(svg);
+    drawn_end(&d);
+    d = drawn_make("char_word:lexicon=LEXICON", 4, 1);
+    svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1);
+    ck_assert_ptr_nonnull(strstr(svg, ">\xe5\x8c\x97\xe4\xba\xac</text>")); /* the word above its characters */
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+/* ---- weights, colours, memory -------------------------------------------------------------------------------------- */
+
+static const char weighted[] =
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"w\" for=\"edge\" attr.name=\"weight\" "
+    "attr.type=\"double\"/>"
+    "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/><graph edgedefault=\"directed\">"
+    "<node id=\"a\"><data key=\"k\">token</data></node><node id=\"b\"><data key=\"k\">token</data></node>"
+    "<edge source=\"a\" target=\"b\"><data key=\"w\">0.25</data></edge><edge source=\"b\" target=\"a\"><data "
+    "key=\"w\">1</data></edge>"
+    "</graph></graphml>";
+
+START_TEST(weights_are_width_and_darkness)
+{
+    gsa_view *v = drawn_view(weighted);
+    char *svg = drawn_svg(v, GSA_STYLE_ARC, -1);
+    ck_assert_ptr_nonnull(strstr(svg, "stroke-width=\"1.38\" opacity=\"0.33\""));
+    ck_assert_ptr_nonnull(strstr(svg, "stroke-width=\"4.00\" opacity=\"0.95\""));
+    ck_assert_ptr_nonnull(strstr(svg, "Width and darkness of a line: weight, 0 to 1."));
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
+START_TEST(colours_are_few_and_in_the_legend)
+{
+    drawn d = drawn_make("bpt:k=4", 40, 0); /* more than eight labels: their first words */
+    char *svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *legend = group_of(svg, "legend");
+    static const char *const names[] = { ">self (40)<", ">left (", ">right (", ">anc (", ">token (40)<", ">span (" };
+    for (int i = 0; i < GSA_COUNT(names); i++)
+        ck_assert_msg(strstr(legend, names[i]) != NULL, "no %s in %s", names[i], legend);
+    free(legend);
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+static gsa_status attempt(gsa_faults *faults, void *path)
+{
+    gsa_view *view;
+    gsa_output *output;
+    gsa_error error = { 0 };
+    gsa_status status = gsa_view_read(&faults->table, path, &view, &error);
+    for (int style = GSA_STYLE_ARC; style < GSA_STYLES && status == GSA_OK; style++) {
+        const gsa_drawing_options options = { .style = style, .focus = -1 };
+        status = gsa_output_open(&faults->table, "/dev/null", &output, &error);
+        if (status != GSA_OK) break;
+        status = gsa_view_draw(view, &options, output, &error);
+        if (status == GSA_OK) status = gsa_output_commit(output, &error);
+        else gsa_output_abandon(output);
+    }
+    gsa_view_release(view);
+    return status;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    char path[64];
+    drawn_write(path, weighted, (int64_t)strlen(weighted));
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, attempt, path), 40);
+    remove(path);
+}
+END_TEST
+
+static const gsa_test style_tests[] = { GSA_LOOP(every_picture_is_well_formed_and_repeats, GSA_COUNT(specs)),
+                                        GSA_TEST(the_structure_chooses_the_style) };
+static const gsa_test line_tests[] = { GSA_LOOP(there_is_a_line_for_every_edge, GSA_COUNT(lines)),
+                                       GSA_TEST(parallel_edges_of_one_colour_are_one_line),
+                                       GSA_TEST(parallel_edges_of_several_colours_lie_apart),
+                                       GSA_TEST(a_focus_draws_what_one_node_reads),
+                                       GSA_TEST(weights_are_width_and_darkness),
+                                       GSA_TEST(colours_are_few_and_in_the_legend),
+                                       GSA_TEST(every_allocation_may_fail) };
+static const gsa_test matrix_tests[] = { GSA_TEST(a_matrix_has_a_cell_for_every_pair),
+                                         GSA_TEST(a_large_matrix_stays_small) };
+static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap), GSA_TEST(bars_that_overlap_stand_in_lanes),
+                                      GSA_TEST(tokens_stand_as_text) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("styles", style_tests, 120), GSA_CASE("lines", line_tests, 60),
+                                      GSA_CASE("matrix", matrix_tests, 60), GSA_CASE("boxes", box_tests, 60) };
+    return gsa_run_suite("draw", cases, GSA_COUNT(cases), argc, argv);
+}

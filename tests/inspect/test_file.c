@@ -1,0 +1,517 @@
+/* The topology `file`, loaded as every plugin is: what its formats mean, what it refuses, what gsa_write_picture wrote
+ * comes back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "graph/write.h"
+#include "support/faults.h"
+#include "support/suite.h"
+#include "topologies/pattern.h"
+#include "topologies/spec.h"
+
+static char path[] = "/tmp/gsa-file-XXXXXX";
+
+static void write_bytes(const char *text, size_t bytes)
+{
+    strcpy(path, "/tmp/gsa-file-XXXXXX");
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, text, bytes), (ssize_t)bytes);
+    close(file);
+}
+
+static gsa_registry *registry_of(const gsa_system *system)
+{
+    gsa_registry *registry;
+    gsa_error error = { 0 };
+    ck_assert_int_eq(gsa_registry_create(system, &registry, &error), GSA_OK);
+    ck_assert_msg(gsa_registry_load(registry, getenv("GSA_TEST_FILE"), &error) == GSA_OK, "%s", error.text);
+    return registry;
+}
+
+/* "key=value key=value" and the path. */
+static gsa_status make(const gsa_registry *registry, const char *settings, gsa_pattern **pattern, gsa_error *error)
+{
+    gsa_setting list[8] = { { "path", path } };
+    char text[256];
+    int count = 1;
+    snprintf(text, sizeof text, "%s", settings);
+    for (char *key = strtok(text, " "); key; key = strtok(NULL, " ")) {
+        char *equals = strchr(key, '=');
+        *equals = 0;
+        list[count++] = (gsa_setting){ key, equals + 1 };
+    }
+    return gsa_pattern_create(registry, "file", list, count, pattern, error);
+}
+
+/* Every edge as "from>to" or "from>to:label", in order of rows, with blanks between. */
+static void list_edges(const gsa_pattern *pattern, int32_t n, char *out, size_t size)
+{
+    gsa_instance *instance;
+    gsa_edges edges;
+    gsa_error error = { 0 };
+    size_t used = 0;
+    const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 1 };
+    const gsa_status status = gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error);
+    ck_assert_msg(status == GSA_OK, "%s", error.text);
+    gsa_instance_edges(instance, 0, &edges);
+    ck_assert_int_eq(gsa_edges_check(&edges, "file", &error), GSA_OK);
+    out[0] = 0;
+    for (int64_t row = 0; row < edges.rows; row++)
+        for (int64_t r = edges.run_offset[row]; r < edges.run_offset[row + 1]; r++)
+            for (int32_t j = 0; j < edges.runs[r].count; j++) {
+                char name[64];
+                const gsa_run *run = &edges.runs[r];
+                gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0, run->label + j * run->label_step, name,
+                                                     sizeof name);
+                used += (size_t)snprintf(out + used, size - used, "%s%d>%d%s%s", used ? " " : "", run->first + j * run->step,
+                                         (int)row, *name ? ":" : "", name);
+                ck_assert_uint_lt(used, size);
+            }
+    gsa_instance_release(instance);
+}
+
+#define GRAPHML(edges)                                                                                                      \
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"r\" for=\"edge\" attr.name=\"rel\" "                \
+    "attr.type=\"int\"/><key id=\"l\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>"                              \
+    "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>" edges "</graph></graphml>"
+#define MTX(kind, rest) "%%MatrixMarket matrix coordinate " kind "\n" rest
+
+/* ---- what the formats mean ----------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text, *settings;
+    int32_t n;
+    const char *edges;
+    int graphml; /* needs igraph */
+} graphs[] = {
+    /* lists of edges: from to */
+    { "0 1\n1 2\n", "", 3, "0>1 1>2", 0 },
+    { "1 2\n2 3\n", "", 3, "0>1 1>2", 0 },
+    { "1 2\n2 3\n", "base=0", 4, "1>2 2>3", 0 },
+    { "0 1\n", "base=0", 2, "0>1", 0 },
+    { "# a comment\n% another\n\n0\t1\n0,2", "", 3, "0>1 0>2", 0 },
+    { "0 1\r\n1 0\r\n", "", 2, "1>0 0>1", 0 },
+    { "0 1\n", "directed=0", 2, "1>0 0>1", 0 },
+    { "0 0\n0 1\n", "directed=0", 2, "0>0 1>0 0>1", 0 },
+    { "0 1\n", "self=1", 2, "0>0 0>1 1>1", 0 },
+    { "0 0\n0 1\n", "self=1", 2, "0>0 0>1 1>1", 0 },
+    { "0 1\n0 1\n1 0\n", "", 2, "1>0 0>1 0>1", 0 },
+    { "0 1\n0 1\n1 0\n", "unique=1 directed=0", 2, "1>0 0>1", 0 },
+    { "2 1\n0 1\n1 1\n", "", 3, "2>1 0>1 1>1", 0 }, /* the order of the file */
+    { "", "", 0, "", 0 },
+    { "# nothing\n", "", 0, "", 0 },
+    { "# nothing", "self=1", 0, "", 0 },
+    { "5 2\n0 1\n1 2\n", "", 5, "0>1 1>2", 0 }, /* a first line of nodes and edges */
+    { "3 1\n1 3\n", "", 3, "0>2", 0 },
+    { "3 3\n1 3\n", "", 3, "2>2 0>2", 0 }, /* none: three edges do not follow */
+    { "3 1\n0 3\n", "", 4, "3>1 0>3", 0 }, /* none: node 3 is beyond 3 nodes */
+    { "2 0\n", "", 2, "", 0 },
+    { "0 1 red\n1 2 blue\n2 0 red\n", "", 3, "2>0:red 0>1:red 1>2:blue", 0 },
+    { "0 1 7\n1 2 -3\n", "", 3, "0>1:7 1>2:-3", 0 },
+    { "0 1 red\n", "labels=none", 2, "0>1", 0 },
+    { "0 1 red\n", "self=1", 2, "0>0:self 0>1:red 1>1:self", 0 },
+    { "0 1 red\n", "labels=keys directed=0", 2, "1>0:red 0>1:red", 0 },
+    { "2 1\n0 1 red\n", "", 2, "0>1:red", 0 },
+    /* Matrix Market: row = destination, column = source */
+    { MTX("pattern general", "3 3 2\n2 1\n3 2\n"), "", 3, "0>1 1>2", 0 },
+    { MTX("pattern general", "% a comment\n\n3 3 2\n2 1\n% one more\n3 2\n"), "", 3, "0>1 1>2", 0 },
+    { MTX("pattern symmetric", "3 3 2\n2 1\n3 3\n"), "", 3, "1>0 0>1 2>2", 0 },
+    { MTX("pattern symmetric", "3 3 1\n2 1\n"), "directed=1", 3, "0>1", 0 },
+    { MTX("pattern general", "3 3 1\n2 1\n"), "directed=0", 3, "1>0 0>1", 0 },
+    { MTX("real skew-symmetric", "2 2 1\n2 1 -0.5\n"), "", 2, "1>0 0>1", 0 },
+    { MTX("real general", "2 2 1\n2 1 1e-3\n"), "", 2, "0>1", 0 },
+    { MTX("integer general", "2 2 2\n2 1 4\n1 2 -1\n"), "", 2, "1>0:-1 0>1:4", 0 },
+    { MTX("integer general", "2 2 2\n2 1 2\n1 2 0\n"), "repeat=1", 2, "0>1 0>1", 0 },
+    { MTX("integer general", "2 2 1\n2 1 2\n"), "labels=none", 2, "0>1", 0 },
+    { MTX("integer general", "2 2 1\n2 1 2\n"), "labels=bias self=1", 2, "0>0:self 0>1:2 1>1:self", 0 },
+    { "%%MatrixMarket MATRIX Coordinate Pattern General\n0 0 0\n", "", 0, "", 0 },
+    { MTX("pattern general", "4 4 0\n"), "self=1", 4, "0>0 1>1 2>2 3>3", 0 },
+    { "2 1\n", "format=edges base=1", 2, "1>0", 0 },
+    /* GraphML: source target */
+    { GRAPHML("<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"c\"/>"), "", 3, "0>1 1>2", 1 },
+    { "\xef\xbb\xbf" GRAPHML("<edge source=\"a\" target=\"b\"/>"), "", 3, "0>1", 1 },
+    { GRAPHML("<edge source=\"c\" target=\"a\"/><edge source=\"c\" target=\"a\"/>"), "", 3, "2>0 2>0", 1 },
+    { GRAPHML("<edge source=\"a\" target=\"b\"/>"), "directed=0", 3, "1>0 0>1", 1 },
+    { GRAPHML(
+          "<edge source=\"a\" target=\"b\"><data key=\"r\">5</data><data key=\"l\">f\xc3\xbcnf &lt;&amp;&gt;</data></edge>"),
+      "", 3, "0>1:f\xc3\xbcnf <&>", 1 },
+    { GRAPHML("<edge source=\"a\" target=\"b\"><data key=\"r\">5</data></edge><edge source=\"a\" target=\"c\"><data "
+              "key=\"r\">2</data></edge>"),
+      "labels=keys", 3, "0>1:5 0>2:2", 1 },
+    { GRAPHML(""), "self=1", 3, "0>0 1>1 2>2", 1 },
+};
+
+START_TEST(a_file_is_the_graph_that_it_says)
+{
+    char edges[4096];
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+#ifndef GSA_TEST_IGRAPH
+    if (graphs[_i].graphml) return;
+#endif
+    write_bytes(graphs[_i].text, strlen(graphs[_i].text));
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_msg(make(registry, graphs[_i].settings, &pattern, &error) == GSA_OK, "%s", error.text);
+    list_edges(pattern, graphs[_i].n, edges, sizeof edges);
+    ck_assert_str_eq(edges, graphs[_i].edges);
+    gsa_pattern_release(pattern);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+
+/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+
+#define BAD_MTX(rest) MTX("pattern general", rest)
+static const struct {
+    const char *text, *settings, *says; /* %: the path */
+} refused[] = {
+    /* lists of edges */
+    { "0 1\n0\n", "", "%:2: one column, expected source and destination" },
+    { "0 x\n", "", "%:1: the destination is 'x', expected a node from 0" },
+    { "-1 0\n", "", "%:1: the source is '-1', expected a node" },
+    { "0 2147483647\n", "", "%:1: the destination is '2147483647'" },
+    { "0 99999999999999999999\n", "", "the destination is '99999999999999999999'" },
+    { "0 1.5\n", "", "the destination is '1.5'" },
+    { "0 1 a b\n", "", "%:1: a column after the third, 'b'" },
+    { "0 1 a\n1 2\n", "", "%:2: no label, but other edges have one" },
+    { "0 1\n1 2 a\n", "", "%:1: no label, but other edges have one" },
+    { "0 1\n", "base=1", "%: node 0 stands in an edge, expected nodes from 1 on" },
+    { "0 1\n", "labels=keys", "%: its edges have no labels" },
+    { "0 1\n", "format=mtx", "%:1: '0', expected '%MatrixMarket'" },
+    { "0 "
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaa\n",
+      "", "%:1: a word of more than 255 bytes, starting aaaa" },
+    /* Matrix Market */
+    { "%%MatrixMarket\n", "", "%:1: the line ends, expected matrix" },
+    { "%%MatrixMarket matrix array real general\n2 2\n1\n0\n0\n1\n", "",
+      "%:1: 'array', expected 'coordinate': only sparse" },
+    { "%%MatrixMarket vector coordinate real general\n", "", "%:1: 'vector', expected 'matrix'" },
+    { MTX("complex general", "1 1 0\n"), "", "%:1: the field 'complex', expected pattern, integer or real" },
+    { MTX("real hermitian", "1 1 0\n"), "", "%:1: the symmetry 'hermitian', expected general" },
+    { MTX("pattern general more", "1 1 0\n"), "", "%:1: more after the symmetry" },
+    { BAD_MTX("% only a comment\n"), "", "%:3: the file ends, expected the size" },
+    { BAD_MTX("3 2 1\n1 1\n"), "", "%:2: 3 rows and 2 columns, expected as many of each" },
+    { BAD_MTX("3 3\n"), "", "%:2: the line ends, expected the number of entries" },
+    { BAD_MTX("-1 3 1\n"), "", "%:2: the number of rows is '-1'" },
+    { BAD_MTX("4294967296 4294967296 1\n"), "",
+      "%:2: the number of rows is '4294967296', expected an integer from 0 to 2147483647" },
+    { BAD_MTX("3 3 2 1\n"), "", "%:2: '1' after the size, expected the line's end" },
+    { BAD_MTX("3 3 2\n1 1\n"), "", "%:4: the file ends after 1 of 2 entries" },
+    { BAD_MTX("3 3 1\n1 1\n2 2\n"), "", "%:4: more than the 1 entries that the size says" },
+    { BAD_MTX("3 3 1\n0 1\n"), "", "%:3: the row is '0', expected an integer from 1 to 3" },
+    { BAD_MTX("3 3 1\n1 4\n"), "", "%:3: the column is '4', expected an integer from 1 to 3" },
+    { BAD_MTX("3 3 1\n1\n"), "", "%:3: the line ends, expected a column" },
+    { BAD_MTX("3 3 1\n1 1 7\n"), "", "%:3: '7' after the entry" },
+    { MTX("integer general", "3 3 1\n1 1\n"), "", "%:3: the line ends, expected a value" },
+    { MTX("integer general", "3 3 1\n1 1 1.5\n"), "", "%:3: the value is '1.5'" },
+    { MTX("integer general", "3 3 1\n1 1 -2\n"), "repeat=1", "%:3: the number of parallel edges is '-2'" },
+    { MTX("real general", "3 3 1\n1 1 1\n"), "labels=bias", "%: its edges have no labels" },
+};
+
+/* `says` with % as the path, %MatrixMarket excepted. */
+static void expect_sentence(const char *says, const char *text)
+{
+    char wanted[512];
+    const int here = says[0] == '%' && says[1] == ':';
+    snprintf(wanted, sizeof wanted, "%s%s", here ? path : "", here ? says + 1 : says);
+    char *percent = strstr(wanted, "'%MatrixMarket'");
+    if (percent) memmove(percent + 2, percent + 1, strlen(percent)), percent[1] = '%';
+    ck_assert_msg(strstr(text, wanted), "'%s' does not say '%s'", text, wanted);
+}
+
+START_TEST(a_malformed_text_is_refused_with_its_line)
+{
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+    write_bytes(refused[_i].text, strlen(refused[_i].text));
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_int_eq(make(registry, refused[_i].settings, &pattern, &error), GSA_ERR_ARGUMENT);
+    ck_assert_ptr_null(pattern);
+    expect_sentence(refused[_i].says, error.text);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+
+#ifdef GSA_TEST_IGRAPH
+static const struct {
+    const char *text, *says;
+} bad_graphml[] = {
+    { "<", "Extra content at the end" },
+    { "<graphml", "Couldn't find end of Start Tag graphml" },
+    { "<graphml></graphm>", "Opening and ending tag mismatch" },
+    { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/>", "Extra content at the end" },
+    { "<graphml><graph edgedefault=\"directed\"><node id=\"a</graph></graphml>", "Couldn't find end of Start Tag node" },
+    { "<graphml><graph edgedefault=\"directed\"><node/></graph></graphml>", "Node with missing ID" },
+    { "<graphml><graph edgedefault=\"directed\"><edge source=\"a\"/></graph></graphml>",
+      "Edge with missing source or target" },
+    { "<graphml><key id=\"k\" for=\"edge\" attr.name=\"x\" attr.type=\"vector\"/><graph "
+      "edgedefault=\"directed\"/></graphml>",
+      "Unknown attribute type 'vector'" },
+    { "<html></html>", "Graph index was too large" },
+    { "<graphml></graphml>", "Graph index was too large" },
+    { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/></graph></graphml><x/>", "Extra content" },
+    { "<graphml>\x01</graphml>", "PCDATA invalid Char value 1" },
+};
+
+START_TEST(malformed_graphml_is_refused_in_igraphs_words)
+{
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+    write_bytes(bad_graphml[_i].text, strlen(bad_graphml[_i].text));
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, path) && strstr(error.text, bad_graphml[_i].says), "%s", error.text);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+#endif
+
+START_TEST(what_is_no_file_is_a_sentence)
+{
+    static const char *const names[] = { "/nowhere/at/all", "/tmp", "/proc/self/mem" };
+    gsa_pattern *pattern;
+    gsa_registry *registry = registry_of(NULL);
+    for (int i = 0; i < GSA_COUNT(names); i++) {
+        gsa_error error = { 0 };
+        const gsa_setting setting = { "path", names[i] };
+        ck_assert_int_eq(gsa_pattern_create(registry, "file", &setting, 1, &pattern, &error), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(error.text, names[i]) && strstr(error.text, "cannot be"), "%s", error.text);
+    }
+    write_bytes("0 1\0 2\n", 7);
+    gsa_error error = { 0 };
+    ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
+    expect_sentence("%:1: a zero byte, expected text", error.text);
+    unlink(path);
+    gsa_registry_release(registry);
+}
+END_TEST
+
+START_TEST(one_length_works)
+{
+    gsa_pattern *pattern;
+    gsa_instance *instance;
+    gsa_error error = { 0 };
+    write_bytes("0 1\n", 4);
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_OK);
+    const gsa_example example = { .struct_size = sizeof example, .length = 3, .heads = 1 };
+    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "the graph has 2 nodes, the length is 3"), "%s", error.text);
+    const gsa_schema *schema = gsa_pattern_schema(pattern);
+    ck_assert_uint_eq(gsa_schema_flags(schema), GSA_BY_LENGTH | GSA_ONE_LENGTH);
+    gsa_pattern_release(pattern);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(labels_are_what_the_parameter_says)
+{
+    static const struct {
+        const char *settings;
+        int use, labels;
+    } uses[] = { { "", GSA_NAMES_ONLY, 3 },
+                 { "labels=keys", GSA_KEY_VECTORS, 3 },
+                 { "labels=bias", GSA_HEAD_BIAS, 3 },
+                 { "labels=bias self=1", GSA_HEAD_BIAS, 4 },
+                 { "labels=none", GSA_NAMES_ONLY, 1 } };
+    write_bytes("0 1 x\n1 2 y\n2 0 z\n0 2 x\n", 24);
+    gsa_registry *registry = registry_of(NULL);
+    for (int i = 0; i < GSA_COUNT(uses); i++) {
+        gsa_pattern *pattern;
+        gsa_error error = { 0 };
+        ck_assert_msg(make(registry, uses[i].settings, &pattern, &error) == GSA_OK, "%s", error.text);
+        const gsa_phase *phase = gsa_schema_phase(gsa_pattern_schema(pattern), 0);
+        ck_assert_int_eq(phase->label_use, uses[i].use);
+        ck_assert_int_eq(phase->labels, uses[i].labels);
+        gsa_pattern_release(pattern);
+    }
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(many_labels_and_many_nodes_are_kept_apart)
+{
+    enum { N = 20000 };
+    gsa_pattern *pattern;
+    gsa_instance *instance;
+    gsa_edges edges;
+    gsa_error error = { 0 };
+    char *text = malloc(N * 32), *at = text;
+    for (int i = 0; i < N; i++) at += sprintf(at, "%d %d %d\n", i, (i * 7919 + 1) % N, (N - i) * 3);
+    write_bytes(text, (size_t)(at - text));
+    free(text);
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_msg(make(registry, "", &pattern, &error) == GSA_OK, "%s", error.text);
+    const gsa_example example = { .struct_size = sizeof example, .length = N, .heads = 1 };
+    ck_assert_msg(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) == GSA_OK, "%s", error.text);
+    gsa_instance_edges(instance, 0, &edges);
+    ck_assert_int_eq(edges.edge_total, N);
+    for (int64_t row = 0; row < edges.rows; row++)
+        for (int64_t r = edges.run_offset[row]; r < edges.run_offset[row + 1]; r++) {
+            const gsa_run *run = &edges.runs[r];
+            ck_assert_int_eq((run->first * INT64_C(7919) + 1) % N, row);
+            ck_assert_int_eq(run->label, N - 1 - run->first); /* labels by number: 3, 6, ... */
+        }
+    gsa_instance_release(instance);
+    gsa_pattern_release(pattern);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+
+/* ---- memory that runs out ------------------------------------------------------------------------------------------ */
+
+static gsa_status attempt(gsa_faults *faults, void *settings)
+{
+    gsa_registry *registry;
+    gsa_pattern *pattern = NULL;
+    gsa_error error = { 0 };
+    gsa_status status = gsa_registry_create(&faults->table, &registry, &error);
+    if (status != GSA_OK) return status;
+    status = gsa_registry_load(registry, getenv("GSA_TEST_FILE"), &error);
+    if (status == GSA_OK) status = make(registry, settings, &pattern, &error);
+    gsa_pattern_release(pattern);
+    gsa_registry_release(registry);
+    return status;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    write_bytes("0 1 x\n1 2 y\n2 0 z\n0 2 x\n", 24);
+    const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, attempt, "labels=keys self=1 directed=0");
+    ck_assert_int_gt(tried, 12);
+    unlink(path);
+}
+END_TEST
+
+/* ---- there and back ------------------------------------------------------------------------------------------------ */
+
+static const char *const patterns[] = { "star",       "window:width=5", "bpt:k=1",       "full:clip=2", "ring",
+                                        "longformer", "bigbird",        "star:cyclic=0", "strided" };
+static const int32_t lengths[] = { 0, 1, 2, 3, 7, 24 };
+
+static int no_sync(void *user, int file)
+{
+    (void)user, (void)file;
+    return 0;
+}
+static int no_sync_folder(void *user, const char *folder)
+{
+    (void)user, (void)folder;
+    return 0;
+}
+
+/* Writes the pattern into `path` through the command's writer; returns its number of nodes. */
+static int32_t write_pattern(const gsa_registry *registry, const char *text, int32_t n, const char *end)
+{
+    gsa_stack_spec spec;
+    gsa_pattern *pattern;
+    gsa_instance *instance;
+    gsa_error error = { 0 };
+    ck_assert_int_eq(gsa_spec_parse(NULL, text, &spec, &error), GSA_OK);
+    const gsa_part_spec *part = &spec.segments[0].parts[0];
+    ck_assert_int_eq(gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error), GSA_OK);
+    gsa_spec_release(&spec);
+    const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 1 };
+    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 1, &instance, &error), GSA_OK);
+    const gsa_picture_stack stack = { .memory = -1 };
+    const gsa_picture_sheet sheet = { .instance = instance,
+                                      .schema = gsa_pattern_schema(pattern),
+                                      .topology = gsa_pattern_topology(pattern),
+                                      .self = gsa_pattern_self(pattern) };
+    const gsa_picture picture = { .stacks = &stack, .sheets = &sheet, .n_stacks = 1, .n_sheets = 1 };
+    int format, nodes = 0;
+    char named[64];
+    gsa_output *output;
+    snprintf(named, sizeof named, "%s%s", path, end);
+    ck_assert_int_eq(gsa_format_of(named, &format, &error), GSA_OK);
+    gsa_system quick = *gsa_system_default();
+    quick.sync = no_sync, quick.sync_folder = no_sync_folder;
+    ck_assert_int_eq(gsa_output_open(&quick, path, &output, &error), GSA_OK);
+    ck_assert_msg(gsa_write_picture(NULL, &picture, format, output, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);
+    for (int k = 0; k < gsa_schema_kinds(sheet.schema); k++) nodes += (int)gsa_instance_nodes(instance, k);
+    gsa_instance_release(instance);
+    gsa_pattern_release(pattern);
+    return nodes;
+}
+
+/* The pattern as a matrix, then as `file` reads that and writes it again: the same bytes but for the comment. */
+static void check_round(const gsa_registry *registry, const char *text, int32_t n, const char *end)
+{
+    char *first, *second, spec[128];
+    int64_t bytes;
+    write_bytes("", 0);
+    const int32_t nodes = write_pattern(registry, text, n, ".mtx");
+    ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 20, &first, &bytes, NULL), GSA_OK);
+    write_pattern(registry, text, n, end);
+    snprintf(spec, sizeof spec, "file:path=%s:repeat=1", path);
+    write_pattern(registry, spec, nodes, ".mtx"); /* over the file that it has read */
+    ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 20, &second, &bytes, NULL), GSA_OK);
+    const char *a = strchr(strchr(first, '\n') + 1, '\n'), *b = strchr(strchr(second, '\n') + 1, '\n');
+    ck_assert_msg(strcmp(a, b) == 0, "%s, length %d, %s:\n%s\n%s", text, n, end, a, b);
+    gsa_release(gsa_system_default(), first);
+    gsa_release(gsa_system_default(), second);
+    unlink(path);
+}
+
+START_TEST(what_was_written_comes_back)
+{
+    gsa_registry *registry = registry_of(NULL);
+    for (int i = 0; i < GSA_COUNT(lengths); i++) {
+        check_round(registry, patterns[_i], lengths[i], ".mtx");
+#ifdef GSA_TEST_IGRAPH
+        check_round(registry, patterns[_i], lengths[i], ".graphml");
+#endif
+    }
+    gsa_registry_release(registry);
+}
+END_TEST
+
+#ifndef GSA_TEST_IGRAPH
+START_TEST(graphml_without_its_reader_is_a_sentence)
+{
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+    write_bytes("<graphml/>", 10);
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "this build has no reader for it"), "%s", error.text);
+    gsa_registry_release(registry);
+    unlink(path);
+}
+END_TEST
+#endif
+
+static const gsa_test format_tests[] = { GSA_LOOP(a_file_is_the_graph_that_it_says, GSA_COUNT(graphs)),
+                                         GSA_TEST(labels_are_what_the_parameter_says),
+                                         GSA_TEST(many_labels_and_many_nodes_are_kept_apart), GSA_TEST(one_length_works) };
+static const gsa_test refusal_tests[] = {
+    GSA_LOOP(a_malformed_text_is_refused_with_its_line, GSA_COUNT(refused)),
+#ifdef GSA_TEST_IGRAPH
+    GSA_LOOP(malformed_graphml_is_refused_in_igraphs_words, GSA_COUNT(bad_graphml)),
+#else
+    GSA_TEST(graphml_without_its_reader_is_a_sentence),
+#endif
+    GSA_TEST(what_is_no_file_is_a_sentence),
+};
+static const gsa_test memory_tests[] = { GSA_TEST(every_allocation_may_fail) };
+static const gsa_test round_tests[] = { GSA_LOOP(what_was_written_comes_back, GSA_COUNT(patterns)) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("formats", format_tests, 60), GSA_CASE("refusals", refusal_tests, 60),
+                                      GSA_CASE("memory", memory_tests, 60), GSA_CASE("round_trip", round_tests, 60) };
+    return gsa_run_suite("file", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,157 @@
+/* gsa-inspect in a child: options, exit codes, the table and JSON, pictures that are whole or not there. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "drawn.h"
+#include "support/suite.h"
+#include "tools/cli.h"
+
+static gsa_ran ran;
+#define ARGS(...) ((const char *[]){ __VA_ARGS__, NULL })
+
+static void run(const char *const *args)
+{
+    gsa_cli_run(args, NULL, &ran);
+}
+
+/* star.graphml of 12 tokens in the test's folder. */
+static void enter(void)
+{
+    gsa_cli_enter();
+    drawn d = drawn_make("star", 12, 0);
+    char *text = gsa_cli_read(d.path);
+    gsa_cli_write("star.graphml", text);
+    free(text);
+    drawn_end(&d);
+}
+
+static const struct {
+    const char *args[6];
+    int code;
+    const char *says; /* on stderr */
+} calls[] = {
+    { { NULL }, 2, "'gsa-inspect' wants FILE.graphml: usage: gsa-inspect FILE.graphml [options]" },
+    { { "star.graphml", "other" }, 2, "'gsa-inspect' does not know what to do with 'other'" },
+    { { "star.graphml", "--stile", "arc" }, 2, "'gsa-inspect' has no option 'stile'" },
+    { { "star.graphml", "--style", "oval" }, 2, "'gsa-inspect --style' is 'oval', expected one of auto|arc" },
+    { { "star.graphml", "-s" }, 2, "options are spelled out, see 'gsa-inspect --help'" },
+    { { "nothing.graphml" }, 1, "'nothing.graphml' cannot be opened: No such file" },
+    { { "." }, 1, "it is a folder" },
+    { { "star.graphml", "--phase", "sideways" }, 2, "no phase is named 'sideways'; the file has: down, up" },
+    { { "star.graphml", "--layer", "3" }, 2, "layer 3, expected 0 to 0" },
+    { { "star.graphml", "--head", "0" }, 2, "the file has no weights of single heads" },
+    { { "star.graphml", "--svg", "a.svg", "--node", "99" }, 2, "node 99, the graph has 25 nodes" },
+    { { "star.graphml", "--svg", "no/such/folder/a.svg" }, 1, "cannot be written" },
+    { { "star.graphml", "--svg", "-", "--stats" }, 2, "would share standard output" },
+    { { "star.graphml", "--svg", "/dev/full" }, 1, "No space left on device" },
+    { { "star.graphml", "--svg", "." }, 1, "it is a folder" },
+    { { "star.graphml" }, 0, "" },
+    { { "star.graphml", "--svg", "a.svg" }, 0, "" },
+    { { "star.graphml", "--svg", "-" }, 0, "" },
+    { { "--help" }, 0, "" },
+    { { "--version" }, 0, "" },
+};
+
+START_TEST(calls_end_as_they_should)
+{
+    enter();
+    char *before = gsa_cli_listing();
+    run(calls[_i].args);
+    ck_assert_msg(ran.code == calls[_i].code, "exit %d: %s", ran.code, ran.err);
+    ck_assert_msg(strstr(ran.err, calls[_i].says) != NULL, "'%s' does not say '%s'", ran.err, calls[_i].says);
+    if (!*calls[_i].says) ck_assert_str_eq(ran.err, "");
+    else
+        ck_assert_msg(strncmp(ran.err, "gsa-inspect: ", 13) == 0 && strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1,
+                      "%s", ran.err);
+    char *after = gsa_cli_listing();
+    if (calls[_i].code) ck_assert_str_eq(before, after); /* nothing is left behind */
+    free(before);
+    free(after);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(the_table_says_what_is_there)
+{
+    static const char *const lines[] = { "star: 25 nodes, 73 edges, length 12, heads 3\n",
+                                         "\n  relay                       1          13    13    13    13    13   13.00 ",
+                                         "\n  down                       60\n",
+                                         "\n  (to itself)                13\n",
+                                         "\ndensity          0.1168\n",
+                                         "\ndiameter         3\n",
+                                         "\n  down 4: relay                               12  ####" };
+    enter();
+    run(ARGS("star.graphml", "--stats"));
+    for (int i = 0; i < GSA_COUNT(lines); i++)
+        ck_assert_msg(strstr(ran.out, lines[i]) != NULL, "no '%s' in\n%s", lines[i], ran.out);
+    run(ARGS("star.graphml", "--labels", "2"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "\n  and 5 more\n"));
+    run(ARGS("star.graphml", "--phase", "up"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "star: 25 nodes, 13 edges"));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(json_is_the_same_numbers)
+{
+    enter();
+    run(ARGS("star.graphml", "--json"));
+    json_t *all = json_loads(ran.out, 0, NULL);
+    int nodes, edges, diameter, exact, relay;
+    ck_assert_ptr_nonnull(all);
+    ck_assert_int_eq(json_unpack(all, "{s:i, s:i, s:{s:i, s:b}, s:[{}, {}, {s:{s:i}}]}", "nodes", &nodes, "edges", &edges,
+                                 "distance", "diameter", &diameter, "exact", &exact, "kinds", "in", "max", &relay),
+                     0);
+    ck_assert_int_eq(nodes, 25);
+    ck_assert_int_eq(edges, 73);
+    ck_assert_int_eq(diameter, 3);
+    ck_assert(exact);
+    ck_assert_int_eq(relay, 13);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "labels")), 7);
+    json_decref(all);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(a_picture_goes_where_it_is_told)
+{
+    enter();
+    run(ARGS("star.graphml", "--svg", "-"));
+    ck_assert(strncmp(ran.out, "<?xml", 5) == 0 && strstr(ran.out, "</svg>\n"));
+    char *first = strdup(ran.out);
+    run(ARGS("star.graphml", "--svg", "a.svg", "--stats"));
+    char *second = gsa_cli_read("a.svg");
+    ck_assert_str_eq(first, second);
+    ck_assert_ptr_nonnull(strstr(ran.out, "25 nodes"));
+    run(ARGS("star.graphml", "--svg", "b.svg", "--title", "A <star> & \xe6\x98\x9f"));
+    char *third = gsa_cli_read("b.svg");
+    ck_assert_ptr_nonnull(strstr(third, "<title>A &lt;star&gt; &amp; \xe6\x98\x9f</title>"));
+    free(first);
+    free(second);
+    free(third);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(standard_input_is_a_file_too)
+{
+    enter();
+    char *text = gsa_cli_read("star.graphml");
+    gsa_cli_run(ARGS("-", "--stats"), text, &ran);
+    ck_assert_msg(ran.code == 0 && strstr(ran.out, "star: 25 nodes, 73 edges"), "%s%s", ran.out, ran.err);
+    free(text);
+    gsa_cli_leave();
+}
+END_TEST
+
+static const gsa_test call_tests[] = { GSA_LOOP(calls_end_as_they_should, GSA_COUNT(calls)) };
+static const gsa_test output_tests[] = { GSA_TEST(the_table_says_what_is_there), GSA_TEST(json_is_the_same_numbers),
+                                         GSA_TEST(a_picture_goes_where_it_is_told), GSA_TEST(standard_input_is_a_file_too) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("calls", call_tests, 60), GSA_CASE("outputs", output_tests, 60) };
+    return gsa_run_suite("gsa_inspect", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,60 @@
+/* plugins.c - the plugin that comes with the command: `file`, found beside the program, so that it is there without
+ * --plugin. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "verbs.h"
+
+#define OWN "file.so"
+
+/* Relative to the program's folder: the build tree's, then the installation's. */
+static const char *const places[] = { "topologies/" OWN, GSA_OWN_PLUGINS "/" OWN };
+enum { PLACES = sizeof places / sizeof *places };
+
+/* The place's path; 0 when this program's own cannot be told or is too long. */
+static int path_of(int place, char *path)
+{
+    char program[GSA_PATH_ROOM];
+    const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (bytes <= 0) return 0;
+    program[bytes] = 0;
+    char *slash = strrchr(program, '/');
+    if (!slash) return 0;
+    *slash = 0;
+    const int used = snprintf(path, GSA_PATH_ROOM, "%s/%s", program, places[place]);
+    return used > 0 && used < GSA_PATH_ROOM;
+}
+
+/* FOLDER/file.so, also with settings behind it (file.so:path=/a/b), as `gsa topology check` takes it. */
+static int is_own(const char *text)
+{
+    const char *settings = strstr(text, ".so:");
+    const size_t bytes = settings ? (size_t)(settings - text) + 3 : strlen(text);
+    if (bytes < sizeof OWN - 1 || strncmp(text + bytes - (sizeof OWN - 1), OWN, sizeof OWN - 1) != 0) return 0;
+    return bytes == sizeof OWN - 1 || text[bytes - sizeof OWN] == '/';
+}
+
+gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error)
+{
+    const gsa_system *system = gsa_system_default();
+    int count = 0;
+    const char *const *given = gsa_args_texts(args, "plugin", &count);
+    for (int i = 0; i < count; i++)
+        if (is_own(given[i])) return GSA_OK;
+    for (int i = 0; i < gsa_args_operands(args); i++)
+        if (is_own(gsa_args_operand(args, i))) return GSA_OK;
+    for (int i = 0; i < PLACES; i++)
+        if (path_of(i, path) && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR)
+            return gsa_args_append(args, "plugin", path, error);
+    return GSA_OK;
+}
+
+void gsa_explain_own_plugins(gsa_error *error)
+{
+    char first[GSA_PATH_ROOM], second[GSA_PATH_ROOM];
+    char text[GSA_ERROR_SIZE];
+    if (!strstr(error->text, "no topology is named 'file'") || !path_of(0, first) || !path_of(1, second)) return;
+    memcpy(text, error->text, sizeof text);
+    gsa_fail(error, error->status, "%s; 'file' is a plugin and is neither %s nor %s: --plugin FOLDER/%s names it", text,
+             first, second, OWN);
+}

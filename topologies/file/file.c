@@ -1,0 +1,153 @@
+/* file - any graph as a pattern: node i is token i and reads the sources of its in-edges (graph attention over a given
+ * graph, Velickovic et al. 2018).
+ *
+ *   attend: x_i <- sublayer(att(x_i; x_j for each edge j -> i))
+ *   ffn:    x_i <- sublayer(FFN(x_i))
+ * Formats: GraphML (read through igraph), Matrix Market coordinate files (row = destination, column = source; symmetric
+ * ones are both directions), lists of edges "from to [label]" with # or % comments and, if there is one, a first line
+ * "nodes edges". Edges of a row stand in the order of the file; self=1 adds a self edge last where there is none. A row
+ * without in-edges is updated with aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix
+ * Market, the third column of a list; distinct (number, name) pairs are numbered in that order, the label of added self
+ * edges comes last. One length works: the number of nodes. Summary: mean of the tokens.
+ * Edges as the file says; O(nodes + edges) time and memory, 4 bytes an edge (8 with labels). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "loader.h"
+
+enum { FILE_PATH, FILE_FORMAT, FILE_DIRECTED, FILE_SELF, FILE_LABELS, FILE_BASE, FILE_UNIQUE, FILE_REPEAT, FILE_PARAMS };
+enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
+enum { LABELS_NAMES, LABELS_KEYS, LABELS_BIAS, LABELS_NONE };
+static const gsa_param params[FILE_PARAMS] = {
+    { "path", GSA_PATH, 0, 0, 0, NULL, NULL, "the graph" },
+    { "format", GSA_CHOICE, 0, 0, 0, "auto,graphml,mtx,edges", "auto", "auto: by how the file begins" },
+    { "directed", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto",
+      "0: every edge in both directions; auto: as a GraphML or Matrix Market file says, edge lists are directed" },
+    { "self", GSA_BOOL, 0, 0, 1, NULL, "0", "every node reads itself, also where the file has no such edge" },
+    { "labels", GSA_CHOICE, 0, 0, 0, "names,keys,bias,none", "names",
+      "edge labels are names for people, learned vectors on the keys, learned biases of the scores, or left out" },
+    { "base", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto", "first node of an edge list; auto: 0 if a 0 occurs, else 1" },
+    { "unique", GSA_BOOL, 0, 0, 1, NULL, "0", "of parallel edges only the first counts" },
+    { "repeat", GSA_BOOL, 0, 0, 1, NULL, "0",
+      "an integer of a Matrix Market file is a number of parallel edges, as gsa graph writes it, and no label" },
+};
+enum { TOKEN };
+enum { ATTEND, FFN };
+
+typedef struct file_self {
+    file_graph graph;
+    int label_use;
+} file_self;
+
+/* By how it begins: "%%MatrixMarket", "<" (after blanks and a byte order mark), anything else. */
+static int format_of(loader *load)
+{
+    char start[64] = "";
+    FILE *in = fopen(load->path, "rb");
+    if (!in) return FORMAT_EDGES; /* its reader says why */
+    const size_t got = fread(start, 1, sizeof start - 1, in);
+    fclose(in);
+    start[got] = 0;
+    const char *at = start + (strncmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    if (strncmp(at, "%%MatrixMarket", 14) == 0) return FORMAT_MTX;
+    return at[strspn(at, " \t\r\n")] == '<' ? FORMAT_GRAPHML : FORMAT_EDGES;
+}
+
+static int read_file(loader *load, int64_t format)
+{
+    if (format == FORMAT_AUTO) format = format_of(load);
+    if (format == FORMAT_GRAPHML) return read_graphml(load);
+    return format == FORMAT_MTX ? read_mtx(load) : read_edges(load);
+}
+
+static int load_graph(loader *load, const gsa_value *p, file_graph *graph)
+{
+    int done = read_file(load, p[FILE_FORMAT].i);
+    const file_label *only = load->labels.count == 1 ? &load->labels.at[0] : NULL;
+    if (only && only->number == 0 && !*only->name) labels_release(load->host, &load->labels); /* says nothing */
+    const int learned = p[FILE_LABELS].i == LABELS_KEYS || p[FILE_LABELS].i == LABELS_BIAS;
+    if (done == 0 && learned && load->labels.count == 0)
+        done = loader_fail(load, 0, "its edges have no labels, which labels=keys and labels=bias learn");
+    if (done == 0) done = loader_build(load, graph);
+    return done;
+}
+
+static int create(const gsa_host *host, const gsa_value *p, void **self)
+{
+    static const int uses[] = { GSA_NAMES_ONLY, GSA_KEY_VECTORS, GSA_HEAD_BIAS, GSA_NAMES_ONLY };
+    file_self *made = host->alloc(host, sizeof *made);
+    if (!made) return host->fail(host, "out of memory");
+    *made = (file_self){ .label_use = uses[p[FILE_LABELS].i] };
+    *self = made; /* released by destroy, also after a failure */
+    loader load = { .host = host, .path = p[FILE_PATH].s, .nodes = -1, .largest = -1 };
+    load.options = (file_options){ .base = p[FILE_BASE].i - 1,
+                                   .both = p[FILE_DIRECTED].i == 0 ? -1 : p[FILE_DIRECTED].i == 1,
+                                   .self = p[FILE_SELF].i != 0,
+                                   .unique = p[FILE_UNIQUE].i != 0,
+                                   .repeat = p[FILE_REPEAT].i != 0,
+                                   .use_labels = p[FILE_LABELS].i != LABELS_NONE };
+    const int done = load_graph(&load, p, &made->graph);
+    loader_release(&load);
+    return done == 0 ? 0 : host->fail(host, load.why);
+}
+
+static void destroy(const gsa_host *host, void *self)
+{
+    file_self *x = self;
+    file_graph_release(host, &x->graph);
+    host->release(host, x);
+}
+
+static void describe(const void *self, gsa_describer *d)
+{
+    const file_self *x = self;
+    d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0), GSA_SQUARE_EDGES);
+    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .label_use = x->label_use,
+                              .labels = x->graph.labels,
+                              .sources = 1 << TOKEN,
+                              .destinations = 1 << TOKEN,
+                              .name = "attend" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1 << TOKEN,
+                              .name = "ffn" });
+    d->sequence(d, TOKEN);
+    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+}
+
+static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    const file_graph *g = &((const file_self *)self)->graph;
+    char why[96];
+    if (x->length != g->nodes) {
+        snprintf(why, sizeof why, "the graph has %" PRId64 " nodes, the length is %" PRId32, g->nodes, x->length);
+        e->fail(e, why);
+        return;
+    }
+    for (int64_t i = 0; i < g->nodes; i++)
+        for (int64_t k = g->row[i]; k < g->row[i + 1]; k++)
+            gsa_edge(e, ATTEND, gsa_at(TOKEN, g->source[k]), gsa_at(TOKEN, i), g->label ? g->label[k] : 0);
+}
+
+static void label(const void *self, int phase, int32_t id, char *out, size_t size)
+{
+    const file_graph *g = &((const file_self *)self)->graph;
+    if (phase != ATTEND || !g->names || id < 0 || id >= g->labels) snprintf(out, size, "%s", "");
+    else if (*g->names[id].name) snprintf(out, size, "%s", g->names[id].name);
+    else snprintf(out, size, "%" PRId64, g->names[id].number);
+}
+
+const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),
+                                  .id = "file",
+                                  .summary = "a graph from a file: GraphML, Matrix Market or a list of edges",
+                                  .reference = "Velickovic et al. 2018: attention over a given graph",
+                                  .create = create,
+                                  .destroy = destroy,
+                                  .describe = describe,
+                                  .emit = emit,
+                                  .label = label };
