@@ -2,17 +2,17 @@
 #include <string.h>
 #include "graph/schema_parts.h"
 
-typedef struct step {
+typedef struct ready_step {
     int phase, layer;
     int reads; /* the step whose states this one reads: its own, or its together group's first */
-} step;
+} ready_step;
 
 struct gsa_ready {
     const gsa_system *system;
     gsa_instance *instance;
     int steps, kinds;
-    step *step;   /* [steps] */
-    int32_t **at; /* [(steps + 1) * kinds]; owned where it differs from the step before */
+    ready_step *step; /* [steps] */
+    int32_t **at;     /* [(steps + 1) * kinds]; owned where it differs from the step before */
 };
 
 static int32_t **state(const gsa_ready *r, int s)
@@ -36,7 +36,7 @@ static void add_steps(gsa_ready *r, const gsa_schema *schema, int layer, const i
     for (int p = 0; p < schema->phases; p++) {
         if ((schema->phase[p].when == GSA_ONCE) != (layer < 0) || (layer < 0 && is_given(schema, p, start))) continue;
         if (schema->group[p] != group) group = schema->group[p], reads = r->steps;
-        r->step[r->steps++] = (step){ p, layer, reads };
+        r->step[r->steps++] = (ready_step){ p, layer, reads };
     }
 }
 

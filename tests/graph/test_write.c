@@ -58,6 +58,8 @@ typedef struct sketch {
     gsa_topology topology;
     gsa_schema *schema;
     gsa_picture picture;
+    gsa_picture_stack stack;
+    gsa_picture_sheet sheet;
     gsa_instance *instance;
 } sketch;
 
@@ -68,7 +70,10 @@ static void draw(sketch *s, int32_t length, const gsa_slice *text, const char *s
     ck_assert_int_eq(gsa_schema_create(NULL, &s->topology, &script, &s->schema, NULL), GSA_OK);
     ck_assert_int_eq(gsa_instance_create(NULL, s->schema, &s->topology, &script, &example, NULL, 1, &s->instance, NULL),
                      GSA_OK);
-    s->picture = (gsa_picture){ s->instance, s->schema, &s->topology, &script, spec, text };
+    s->stack = (gsa_picture_stack){ .text = text, .memory = -1 };
+    s->sheet =
+        (gsa_picture_sheet){ .instance = s->instance, .schema = s->schema, .topology = &s->topology, .self = &script };
+    s->picture = (gsa_picture){ spec, &s->stack, &s->sheet, 1, 1 };
 }
 
 static void release(sketch *s)
@@ -119,28 +124,32 @@ static const char golden_graphml[] =
     "  <key id=\"v_level\" for=\"node\" attr.name=\"level\" attr.type=\"int\"/>\n"
     "  <key id=\"v_first\" for=\"node\" attr.name=\"first\" attr.type=\"int\"/>\n"
     "  <key id=\"v_last\" for=\"node\" attr.name=\"last\" attr.type=\"int\"/>\n"
+    "  <key id=\"v_stack\" for=\"node\" attr.name=\"stack\" attr.type=\"string\"/>\n"
     "  <key id=\"e_phase\" for=\"edge\" attr.name=\"phase\" attr.type=\"int\"/>\n"
     "  <key id=\"e_label\" for=\"edge\" attr.name=\"rel\" attr.type=\"int\"/>\n"
     "  <key id=\"e_name\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>\n"
     "  <key id=\"e_k\" for=\"edge\" attr.name=\"k\" attr.type=\"int\"/>\n"
     "  <key id=\"e_interaction\" for=\"edge\" attr.name=\"interaction\" attr.type=\"string\"/>\n"
     "  <key id=\"e_weight\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/>\n"
+    "  <key id=\"e_layer\" for=\"edge\" attr.name=\"layer\" attr.type=\"int\"/>\n"
     "  <graph id=\"G\" edgedefault=\"directed\">\n"
     "    <data key=\"g_topology\">scripted</data><data key=\"g_spec\">star:x=1--2</data><data key=\"g_length\">2</data>"
     "<data key=\"g_heads\">2</data><data key=\"g_nodes\">3</data><data key=\"g_edges\">5</data>\n"
     "    <node id=\"n0\"><data key=\"v_label\">a&lt;b</data><data key=\"v_kind\">token</data><data key=\"v_index\">0</data>"
-    "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data key=\"v_last\">-1</data></node>\n"
+    "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data key=\"v_last\">-1</data><data "
+    "key=\"v_stack\"></data></node>\n"
     "    <node id=\"n1\"><data key=\"v_label\">&quot;\xc3\xa9\\</data><data key=\"v_kind\">token</data>"
     "<data key=\"v_index\">1</data><data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data "
     "key=\"v_last\">-1</data>"
-    "</node>\n"
+    "<data key=\"v_stack\"></data></node>\n"
     "    <node id=\"n2\"><data key=\"v_label\">relay 0</data><data key=\"v_kind\">relay</data><data key=\"v_index\">0</data>"
-    "<data key=\"v_level\">1</data><data key=\"v_first\">0</data><data key=\"v_last\">1</data></node>\n"
+    "<data key=\"v_level\">1</data><data key=\"v_first\">0</data><data key=\"v_last\">1</data><data "
+    "key=\"v_stack\"></data></node>\n"
 #define EDGE(id, from, to, number, name, k)                                                                                 \
     "    <edge id=\"e" id "\" source=\"n" from "\" target=\"n" to                                                           \
     "\"><data key=\"e_phase\">0</data><data key=\"e_label\">" number "</data><data key=\"e_name\">" name                    \
     "</data><data key=\"e_k\">" k "</data><data key=\"e_interaction\">star</data>"                                          \
-    "<data key=\"e_weight\">1</data></edge>\n"
+    "<data key=\"e_weight\">1</data><data key=\"e_layer\">0</data></edge>\n"
     EDGE("0", "2", "0", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0")
         EDGE("1", "2", "1", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0") EDGE("2", "0", "2", "0", "", "0")
             EDGE("3", "1", "2", "1", "to", "1") EDGE("4", "0", "2", "2", "", "2") "  </graph>\n"
@@ -303,7 +312,7 @@ START_TEST(a_bad_request_has_its_sentence)
         ck_assert_ptr_null(written(NULL, &s.picture, f, &status, &error));
         ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
     }
-    s.picture.schema = other.schema;
+    s.sheet.schema = other.schema;
     ck_assert_ptr_null(written(NULL, &s.picture, 0, &status, &error));
     ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "another schema"));
@@ -369,7 +378,9 @@ START_TEST(random_patterns_are_read_back)
         ck_assert_int_eq(gsa_schema_create(NULL, &gsa_random_toy, &toy, &schema, NULL), GSA_OK);
         ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 1, &instance, NULL),
                          GSA_OK);
-        const gsa_picture picture = { instance, schema, NULL, NULL, NULL, NULL };
+        const gsa_picture_stack stack = { .memory = -1 };
+        const gsa_picture_sheet sheet = { .instance = instance, .schema = schema };
+        const gsa_picture picture = { NULL, &stack, &sheet, 1, 1 };
         char *data = written(NULL, &picture, GSA_FORMAT_GRAPHML, &status, &error);
         ck_assert_msg(status == GSA_OK, "%s", error.text);
         int64_t nodes = 0, count = 0;

@@ -148,6 +148,31 @@ char *xml_data(const char *document, const char *key, int nth)
     return NULL;
 }
 
+/* ---- numbers ---- */
+
+typedef struct number_list {
+    const char *key;
+    double *at;
+    int64_t count;
+    int inside;
+} number_list;
+
+static void read_number(void *context, const event *e)
+{
+    number_list *list = context;
+    if (list->inside && e->closes) list->at[list->count++] = strtod(e->text, NULL);
+    list->inside = e->opens && strcmp(e->name, "data") == 0 && strcmp(e->key, list->key) == 0;
+}
+
+double *xml_numbers(const char *document, const char *key, int64_t *count)
+{
+    const int64_t most = xml_count(document, "data");
+    number_list list = { key, most < 0 ? NULL : calloc((size_t)most + 1, sizeof *list.at), 0, 0 };
+    if (list.at) parse(document, read_number, &list);
+    *count = list.count;
+    return list.at;
+}
+
 /* ---- counts ---- */
 
 typedef struct tally {

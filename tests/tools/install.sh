@@ -22,6 +22,18 @@ done
 "$prefix/usr/bin/gsa" graph --plugin "$prefix/plugin.so" --topology pairs --length 4 --out "$prefix/pairs.mtx" 2>"$prefix/log"
 grep -q '4 nodes, 4 edges' "$prefix/log"
 
+# The template as it stands, and a copy by the installed command: with the installed header alone, by CMake and by the compiler.
+cp -r "$source/topologies/template" "$prefix/template"
+"$cmake" -S "$prefix/template" -B "$prefix/template/build" -DCMAKE_PREFIX_PATH="$prefix/usr" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_C_FLAGS="$flags" >"$prefix/log"
+"$cmake" --build "$prefix/template/build" >"$prefix/log"
+"$prefix/usr/bin/gsa" topology check "$prefix/template/build/logsparse.so" --patience 60000 >"$prefix/log"
+"$prefix/usr/bin/gsa" topology new copied --out "$prefix/copied" >"$prefix/log"
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $flags -shared -fPIC "$prefix/copied/copied.c" -o "$prefix/copied.so" $(pkg-config --cflags gsa)
+"$prefix/usr/bin/gsa" topology check "$prefix/copied.so:causal=0" --patience 60000 >"$prefix/log"
+grep -q '^copied:causal=0$' "$prefix/log"
+
 mkdir "$prefix/project"
 cp "$source/tests/tools/embed.c" "$prefix/project/"
 cat >"$prefix/project/CMakeLists.txt" <<END

@@ -90,12 +90,12 @@ static drawn draw(const char *text, int32_t n, const gsa_slice *tokens)
     gsa_spec_release(&spec);
     const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 2, .text = tokens };
     ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) == GSA_OK, "%s", error.text);
-    const gsa_picture picture = { d.instance,
-                                  gsa_pattern_schema(d.pattern),
-                                  gsa_pattern_topology(d.pattern),
-                                  gsa_pattern_self(d.pattern),
-                                  gsa_pattern_text(d.pattern),
-                                  tokens };
+    const gsa_picture_stack stack = { .text = tokens, .memory = -1 };
+    const gsa_picture_sheet sheet = { .instance = d.instance,
+                                      .schema = gsa_pattern_schema(d.pattern),
+                                      .topology = gsa_pattern_topology(d.pattern),
+                                      .self = gsa_pattern_self(d.pattern) };
+    const gsa_picture picture = { gsa_pattern_text(d.pattern), &stack, &sheet, 1, 1 };
     ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
     ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, &error) == GSA_OK, "%s", error.text);
     ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);

@@ -21,8 +21,8 @@ endforeach()
 add_library(gsa_flags INTERFACE)
 target_include_directories(gsa_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_definitions(gsa_flags INTERFACE _POSIX_C_SOURCE=200809L GSA_VERSION="${PROJECT_VERSION}")
-target_compile_options(gsa_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-  -Wvla -Wpointer-arith -Wcast-qual -ffp-contract=off $<$<BOOL:${GSA_WERROR}>:-Werror>)
+target_compile_options(gsa_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> -Wvla -Wpointer-arith -Wcast-qual -ffp-contract=off $<$<BOOL:${GSA_WERROR}>:-Werror>)
 if(GSA_CHECKED)
   target_compile_definitions(gsa_flags INTERFACE GSA_CHECKED=1)
 endif()

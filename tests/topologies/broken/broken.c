@@ -1,0 +1,101 @@
+/* broken.c - one plugin, built many times with one thing wrong: the definitions on the command line say what happens where. */
+#include <gsa/topology.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef AT_LOAD
+#define AT_LOAD
+#endif
+#ifndef IN_CREATE
+#define IN_CREATE
+#endif
+#ifndef IN_DESCRIBE
+#define IN_DESCRIBE
+#endif
+#ifndef IN_EMIT
+#define IN_EMIT
+#endif
+#ifndef IN_LABEL
+#define IN_LABEL
+#endif
+#ifndef IN_DESTROY
+#define IN_DESTROY
+#endif
+#ifndef SOURCE /* the token that token i of n reads */
+#define SOURCE i
+#endif
+
+static volatile int *volatile nowhere; /* NULL, and no compiler knows it */
+static volatile int turn;              /* counts the calls of those that change from call to call */
+
+__attribute__((unused)) static void crash(void)
+{
+    *nowhere = 1;
+}
+
+__attribute__((unused)) static void hang(void)
+{
+    for (;;) turn++;
+}
+
+__attribute__((unused)) static void hog(void)
+{
+    for (;;) {
+        char *more = malloc(1 << 20);
+        if (more) memset(more, 1, 1 << 20);
+    }
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    AT_LOAD;
+}
+
+static const gsa_param params[] = { { "unused", GSA_INT, 0, 0, 9, NULL, "4", "nothing depends on it" } };
+
+static int create(const gsa_host *host, const gsa_value *values, void **self)
+{
+    *self = host->alloc(host, sizeof *values);
+    IN_CREATE;
+    return *self ? 0 : -1;
+}
+
+static void destroy(const gsa_host *host, void *self)
+{
+    IN_DESTROY;
+    host->release(host, self);
+}
+
+static void describe(const void *self, gsa_describer *d)
+{
+    (void)self;
+    IN_DESCRIBE;
+    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_ATTEND,
+                              .update = GSA_SUBLAYER,
+                              .sources = 1,
+                              .destinations = 1,
+                              .name = "read" });
+    d->sequence(d, 0);
+    d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE, GSA_LINEAR_EDGES);
+}
+
+static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    (void)self;
+    IN_EMIT;
+    for (int64_t i = 0, n = x->length; i < n; i++) gsa_edge(e, 0, gsa_at(0, SOURCE), gsa_at(0, i), 0);
+}
+
+static void label(const void *self, int phase, int32_t id, char *out, size_t size)
+{
+    (void)self, (void)phase, (void)id;
+    IN_LABEL;
+    snprintf(out, size, "self");
+}
+
+const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),      .id = "broken",   .summary = "one thing is wrong with it",
+                                  .reference = "a test", .create = create, .destroy = destroy,
+                                  .describe = describe,  .emit = emit,     .label = label };

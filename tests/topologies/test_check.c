@@ -1,0 +1,306 @@
+/* `gsa topology`: whatever a plugin does, the command says in one sentence what it was and where, and lives. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "cli.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+#define PATIENT   "--patience", "60000" /* a check that must pass is never hurried, however busy the machine */
+
+static gsa_ran ran;
+
+static const char *path_of(const char *folder, const char *name)
+{
+    static char path[4096];
+    const char *at = getenv(folder);
+    ck_assert_msg(at != NULL, "%s is not set: run through ctest", folder);
+    ck_assert_int_lt(snprintf(path, sizeof path, "%s/%s.so", at, name), (int)sizeof path);
+    return path;
+}
+
+static void check(const char *what)
+{
+    setenv("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0", 1); /* plugins die as they would without */
+    gsa_cli_run(ARGS("topology", "check", what), NULL, &ran);
+}
+
+/* ---- contained ----------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *folder, *name;
+    const char *sentence; /* a part of it */
+} contained[] = {
+    /* the ten kinds */
+    { "GSA_TEST_BROKEN", "crash", "'broken' crashed in emit, length 0, while 'valid' was checked (signal 11" },
+    { "GSA_TEST_BROKEN", "hang",
+      "'broken' hangs: nothing came back for 700 ms in emit, length 0, while 'valid' was checked" },
+    { "GSA_TEST_BROKEN", "leaves", "'broken' ended the process with exit code 0 in emit, length 0" },
+    { "GSA_TEST_BROKEN", "hog", "'broken' took more than 256 MiB of memory in emit, length 0" },
+    { "GSA_TEST_BROKEN", "abort_load", "abort_load.so' aborted while it was loaded (a constructor) (signal 6" },
+    { "GSA_TEST_PLUGINS", "wrong_abi", "its abi is 7, expected 1" },
+    { "GSA_TEST_PLUGINS", "small_struct", "its struct_size is 16 bytes, expected at least" },
+    { "GSA_TEST_BROKEN", "beyond", "'broken' fails the check: valid" },
+    { "GSA_TEST_PLUGINS", "no_symbol", "it exports no symbol gsa_plugin_1" },
+    { "GSA_TEST_BROKEN", "changes", "'broken' fails the check: deterministic" },
+    /* the same in other places */
+    { "GSA_TEST_BROKEN", "crash_late", "'broken' crashed in emit, length 100, while 'valid' was checked" },
+    { "GSA_TEST_BROKEN", "crash_label", "'broken' crashed in label" },
+    { "GSA_TEST_BROKEN", "crash_destroy", "'broken' crashed in destroy, or when it was unloaded" },
+    { "GSA_TEST_BROKEN", "hang_load", "hang_load.so' hangs: nothing came back for 700 ms while it was loaded" },
+    { "GSA_TEST_BROKEN", "hang_create", "hang_create.so' hangs: nothing came back for 700 ms in create or describe" },
+    { "GSA_TEST_BROKEN", "hang_long", "'broken' hangs: nothing came back for 700 ms in emit, length 65536, while 'growth'" },
+    { "GSA_TEST_BROKEN", "leaves_create", "leaves_create.so' ended the process with exit code 3 in create or describe" },
+    { "GSA_TEST_BROKEN", "hog_create", "hog_create.so' took more than 256 MiB of memory in create or describe" },
+    { "GSA_TEST_PLUGINS", "next_abi", "it was built for ABI 2, expected ABI 1" },
+    { "GSA_TEST_PLUGINS", "undefined", "it is no shared object that loads" },
+    { "GSA_TEST_PLUGINS", "absent", "there is no such file" },
+};
+
+START_TEST(each_kind_is_one_sentence)
+{
+    gsa_cli_enter();
+    char *before = gsa_cli_listing();
+    check(path_of(contained[_i].folder, contained[_i].name));
+    char *after = gsa_cli_listing();
+    ck_assert_msg(ran.signal == 0 && ran.code == 1, "%s: exit code %d, signal %d: %s", contained[_i].name, ran.code,
+                  ran.signal, ran.err);
+    ck_assert_msg(strncmp(ran.err, "gsa: ", 5) == 0 && strstr(ran.err, contained[_i].sentence), "%s: %s", contained[_i].name,
+                  ran.err);
+    ck_assert_ptr_eq(strchr(ran.err, '\n'), ran.err + strlen(ran.err) - 1);
+    ck_assert_str_eq(after, before); /* no core file, nothing written */
+    free(before), free(after);
+}
+END_TEST
+
+static const gsa_test contained_tests[] = { GSA_LOOP(each_kind_is_one_sentence, GSA_COUNT(contained)) };
+
+/* ---- verdicts ------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(a_sound_plugin_passes_with_a_line_a_property)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "nothing_wrong"), PATIENT), NULL, &ran);
+    ck_assert_msg(ran.code == 0 && ran.signal == 0, "%s", ran.err);
+    ck_assert_str_eq(ran.err, "");
+    ck_assert_ptr_eq(strstr(ran.out, "broken\n"), ran.out);
+    static const char *const lines[] = { "\n  valid           ok            528 examples of 0 to 130 and 1000 tokens",
+                                         "\n  labels          ok            1 of 1 are used",
+                                         "\n  deterministic   ok            ",
+                                         "\n  by length       ok            ",
+                                         "\n  duplicates      ok            no parallel edges",
+                                         "\n  causal          ok            ",
+                                         "\n  prefix-stable   ok            ",
+                                         "\n  one length      not promised  every length works",
+                                         "\n  growth          ok            linear: 65536, 131072, 262144 edges",
+                                         "\n  longest path    ok            0 edges between tokens",
+                                         "\n  isolated nodes  ok            none" };
+    for (int i = 0; i < GSA_COUNT(lines); i++)
+        ck_assert_msg(strstr(ran.out, lines[i]), "no line '%s' in %s", lines[i], ran.out);
+}
+END_TEST
+
+START_TEST(a_broken_promise_comes_with_its_counterexample)
+{
+    gsa_cli_enter();
+    check(path_of("GSA_TEST_BROKEN", "future"));
+    ck_assert_int_eq(ran.code, 1);
+    ck_assert_ptr_nonnull(strstr(ran.err, "'broken' fails the check: causal, prefix-stable\n"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "FAILED        token 0 knows token 1 at length 2, after phase 'read' of layer 1"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "FAILED        token 0 is made of other things at length 2 than at length 1"));
+    check(path_of("GSA_TEST_BROKEN", "beyond"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.out, "topology 'broken', length 1: phase 'read', 1 edges from token 1 step 1 to token 0"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "causal          not checked   needs a valid pattern"));
+}
+END_TEST
+
+/* What a plugin prints is not taken for the check's own words. */
+START_TEST(a_plugin_that_prints_changes_nothing)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "prints"), PATIENT), NULL, &ran);
+    ck_assert_int_eq(ran.code, 0);
+    ck_assert_ptr_null(strstr(ran.out, "done"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "isolated nodes"));
+}
+END_TEST
+
+static const struct {
+    const char *what, *plugin; /* plugin: NULL, or the name given to --plugin */
+    int code;
+    const char *out;
+} asked[] = {
+    { "star", NULL, 0, "longest path    ok            2 edges between tokens" },
+    { "full:causal=1:clip=3", NULL, 0, "prefix-stable   ok" },
+    { "logsparse:near=3:causal=0", "logsparse", 0, "growth          ok            n log n" },
+    { "broken:unused=3", "nothing_wrong", 0, "broken:unused=3\n" },
+};
+
+START_TEST(specs_and_settings)
+{
+    gsa_cli_enter();
+    const char *folder =
+        asked[_i].plugin && strcmp(asked[_i].plugin, "logsparse") == 0 ? "GSA_TEST_PLUGINS" : "GSA_TEST_BROKEN";
+    gsa_cli_run(asked[_i].plugin
+                    ? ARGS("topology", "check", asked[_i].what, PATIENT, "--plugin", path_of(folder, asked[_i].plugin))
+                    : ARGS("topology", "check", asked[_i].what, PATIENT),
+                NULL, &ran);
+    ck_assert_msg(ran.code == asked[_i].code && ran.signal == 0, "%s: %s", asked[_i].what, ran.err);
+    ck_assert_msg(strstr(ran.out, asked[_i].out) != NULL, "%s: %s", asked[_i].what, ran.out);
+}
+END_TEST
+
+START_TEST(settings_may_follow_the_file)
+{
+    char what[5000];
+    gsa_cli_enter();
+    snprintf(what, sizeof what, "%s:causal=0:near=2", path_of("GSA_TEST_PLUGINS", "logsparse"));
+    gsa_cli_run(ARGS("topology", "check", what, PATIENT), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    ck_assert_ptr_eq(strstr(ran.out, "logsparse:causal=0:near=2\n"), ran.out);
+}
+END_TEST
+
+static const gsa_test verdict_tests[] = { GSA_TEST(a_sound_plugin_passes_with_a_line_a_property),
+                                          GSA_TEST(a_broken_promise_comes_with_its_counterexample),
+                                          GSA_TEST(a_plugin_that_prints_changes_nothing),
+                                          GSA_LOOP(specs_and_settings, GSA_COUNT(asked)),
+                                          GSA_TEST(settings_may_follow_the_file) };
+
+/* ---- new ----------------------------------------------------------------------------------------------------------------- */
+
+static void run_shell(const char *command)
+{
+    const int status = system(command);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %d", command, status);
+}
+
+START_TEST(the_copy_is_the_template_with_another_name)
+{
+    static const char *const files[][2] = { { "mine/mine.c", "logsparse.c" },
+                                            { "mine/CMakeLists.txt", "CMakeLists.txt" },
+                                            { "mine/README.md", "README.md" } };
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "new", "mine"), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    for (int i = 0; i < GSA_COUNT(files); i++) {
+        char command[4096];
+        snprintf(command, sizeof command, "sed 's/logsparse/mine/g' '%s/topologies/template/%s' | cmp - %s", GSA_SOURCE,
+                 files[i][1], files[i][0]);
+        run_shell(command);
+    }
+}
+END_TEST
+
+START_TEST(the_copy_compiles_and_passes_its_check)
+{
+    char command[4096];
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "new", "far_back", "--out", "some/where/new"), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    snprintf(command, sizeof command,
+             "'%s' -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -shared -fPIC -I '%s/include' some/where/new/far_back.c -o "
+             "far_back.so",
+             GSA_CC, GSA_BUILD);
+    run_shell(command);
+    gsa_cli_run(ARGS("topology", "check", "./far_back.so", PATIENT), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s%s", ran.out, ran.err);
+    ck_assert_ptr_eq(strstr(ran.out, "far_back\n"), ran.out);
+}
+END_TEST
+
+static const struct {
+    const char *name, *folder;
+    int code;
+    const char *sentence;
+} refused[] = {
+    { "Mine", NULL, 2, "the name is 'Mine', expected [a-z][a-z0-9_]*" },
+    { "", NULL, 2, "the name is '', expected" },
+    { "../mine", NULL, 2, "expected [a-z][a-z0-9_]*" },
+    { "mine.c", NULL, 2, "expected [a-z][a-z0-9_]*" },
+    { "a123456789b123456789c123456789d123456789e123456789f123456789g123", NULL, 2, "of at most 63 bytes" },
+    { "star", NULL, 2, "there is a topology of that id" },
+    { "bpt", NULL, 2, "there is a topology of that id" },
+    { "test", NULL, 2, "'test', which CMake keeps for itself" },
+    { "mine", "folder.dot", 2, "'folder.dot' is there already" },
+    { "mine", "sum.ini", 2, "'sum.ini' is there already" },
+    { "mine", "sum.ini/below", 1, "sum.ini" },
+    { "mine", "/dev/null", 2, "'/dev/null' is there already" },
+};
+
+START_TEST(new_refuses_and_leaves_everything_as_it_was)
+{
+    gsa_cli_enter();
+    char *before = gsa_cli_listing();
+    const char *folder = refused[_i].folder;
+    gsa_cli_run(folder ? ARGS("topology", "new", refused[_i].name, "--out", folder)
+                       : ARGS("topology", "new", refused[_i].name),
+                NULL, &ran);
+    char *after = gsa_cli_listing();
+    ck_assert_msg(ran.code == refused[_i].code, "%s: code %d: %s", refused[_i].name, ran.code, ran.err);
+    ck_assert_msg(strstr(ran.err, refused[_i].sentence) != NULL, "%s: %s", refused[_i].name, ran.err);
+    ck_assert_str_eq(after, before);
+    free(before), free(after);
+}
+END_TEST
+
+START_TEST(a_second_copy_never_overwrites_the_first)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "new", "mine"), NULL, &ran);
+    gsa_cli_write("mine/mine.c", "my work\n");
+    gsa_cli_run(ARGS("topology", "new", "mine"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    char *kept = gsa_cli_read("mine/mine.c");
+    ck_assert_str_eq(kept, "my work\n");
+    free(kept);
+}
+END_TEST
+
+static const gsa_test new_tests[] = { GSA_TEST(the_copy_is_the_template_with_another_name),
+                                      GSA_TEST(the_copy_compiles_and_passes_its_check),
+                                      GSA_LOOP(new_refuses_and_leaves_everything_as_it_was, GSA_COUNT(refused)),
+                                      GSA_TEST(a_second_copy_never_overwrites_the_first) };
+
+/* ---- usage --------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *args[6];
+    int code;
+    const char *sentence;
+} wrong[] = {
+    { { "topology" }, 2, "'gsa topology' wants new NAME | check" },
+    { { "topology", "chek", "star" }, 2, "'gsa topology' is given 'chek', expected new or check" },
+    { { "topology", "check" }, 2, "'gsa topology check' wants SPEC or FILE.so" },
+    { { "topology", "new" }, 2, "'gsa topology new' wants NAME" },
+    { { "topology", "check", "sart" }, 2, "'star'" },
+    { { "topology", "check", "star*2" }, 2, "is a stack, expected one topology" },
+    { { "topology", "check", "window:width=4" }, 2, "width is 4, expected an odd number" },
+    { { "topology", "check", "window:wdth=5" }, 2, "no parameter 'wdth'" },
+    { { "topology", "check", "./absent.so" }, 1, "there is no such file" },
+    { { "topology", "check", "./sum.ini" }, 1, "it is no shared object that loads" },
+    { { "topology", "probe", "star" }, 2, "is run by 'gsa topology check' alone" },
+    { { "topology", "check", "star", "--patience", "0" }, 2, "expected an integer from 1 to" },
+};
+
+START_TEST(what_is_asked_wrongly_is_said)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS(wrong[_i].args[0], wrong[_i].args[1], wrong[_i].args[2], wrong[_i].args[3], wrong[_i].args[4]), NULL,
+                &ran);
+    ck_assert_msg(ran.code == wrong[_i].code, "code %d: %s", ran.code, ran.err);
+    ck_assert_msg(strstr(ran.err, wrong[_i].sentence) != NULL, "%s", ran.err);
+    ck_assert_str_eq(ran.out, "");
+}
+END_TEST
+
+static const gsa_test usage_tests[] = { GSA_LOOP(what_is_asked_wrongly_is_said, GSA_COUNT(wrong)) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("contained", contained_tests, 60), GSA_CASE("verdicts", verdict_tests, 120),
+                                      GSA_CASE("new", new_tests, 120), GSA_CASE("usage", usage_tests, 60) };
+    return gsa_run_suite("check", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,30 @@
+/* topology.h - the parts of `gsa topology`: new, check, and the process in which a plugin is checked. */
+#ifndef GSA_TOPOLOGY_VERB_H
+#define GSA_TOPOLOGY_VERB_H
+#include "verbs.h"
+
+/* The template as it stood when the program was built (tools/cmake/embed.cmake); `bytes` of text, not terminated. */
+typedef struct gsa_template_file {
+    const char *name;
+    const unsigned char *text;
+    size_t bytes;
+} gsa_template_file;
+extern const gsa_template_file gsa_template[];
+extern const int gsa_template_files;
+
+gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *error);
+gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error *error);
+
+/* ---- the checked process writes lines to descriptor GSA_PROBE_PIPE, the checking one reads them:
+ *   at PROPERTY LENGTH     a sign of life: the plugin is called next. PROPERTY: gsa_property, or a gsa_probe_stage
+ *   pattern TEXT           created: its canonical text
+ *   finding PROPERTY VERDICT TEXT
+ *   error STATUS TEXT      it could not be checked
+ *   done                   everything was said and released                                                              */
+enum { GSA_PROBE_PIPE = 3 };
+enum gsa_probe_stage { GSA_STAGE_START = -3, GSA_STAGE_LOAD = -2, GSA_STAGE_CREATE = -1 };
+
+/* In the checked process, under limits that it sets itself. */
+gsa_status gsa_topology_probe(const gsa_args *args, const char *what, gsa_error *error);
+
+#endif

@@ -1,0 +1,61 @@
+/* parts.h - what the properties share: the pattern under test and the examples that it is tried on; not installed. */
+#ifndef GSA_CHECK_PARTS_H
+#define GSA_CHECK_PARTS_H
+#include "topologies/check.h"
+
+typedef struct gsa_checking {
+    const gsa_system *system;
+    const gsa_pattern *pattern;
+    const gsa_schema *schema;
+    gsa_check_options options;
+    int property;        /* that runs now */
+    int32_t only;        /* the length of a given graph; -1: any length */
+    int reads_memory, reads_text;
+    /* what examples point to, [room] each: two texts, irregular groups */
+    int32_t room;
+    gsa_slice *text[2];
+    int32_t *group;
+} gsa_checking;
+
+enum { GSA_TEXT_NONE, GSA_TEXT_WORDS, GSA_TEXT_CJK }; /* a token of the text depends on its place alone: prefixes agree */
+
+typedef struct gsa_trial { /* one example to be made */
+    int32_t length, memory_length, heads;
+    int text, grouped;
+} gsa_trial;
+
+/* One property: writes its finding (a zeroed one with -1 in the numbers). Fails only for want of memory or threads. */
+typedef gsa_status gsa_property_run(gsa_checking *c, gsa_finding *finding, gsa_error *error);
+gsa_property_run gsa_check_valid, gsa_check_labels, gsa_check_deterministic, gsa_check_by_length, gsa_check_duplicates,
+    gsa_check_causal, gsa_check_prefix_stable, gsa_check_one_length, gsa_check_growth, gsa_check_path, gsa_check_isolated;
+
+/* ---- examples.c */
+void gsa_checking_end(gsa_checking *c);
+/* The i-th of the lengths that a property tries (0..130, 1000; of a given graph its own); -1 after the last. */
+int32_t gsa_checking_length(const gsa_checking *c, int i);
+/* The same of a short list: 0, 1, 2, 3, 5, 8, 13, 33, 64, 130, 1000. */
+int32_t gsa_checking_few(const gsa_checking *c, int i);
+/* The usual example of a length: one head, some memory, Chinese characters where text is read, no groups. */
+gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length);
+/* Fills the example; its arrays live until the next call with a greater length. */
+gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example, gsa_error *error);
+/* Makes the example and builds it, with places. Reports progress first. */
+gsa_status gsa_checking_build(gsa_checking *c, const gsa_trial *trial, gsa_instance **instance, gsa_error *error);
+void gsa_checking_beat(const gsa_checking *c, int32_t length);
+
+/* ---- findings */
+/* A failure that was met while building is the finding, unless it is a want of memory. Returns the status to go on with. */
+gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_status status, const gsa_error *why,
+                           gsa_error *error);
+void gsa_found(gsa_finding *finding, int verdict, const char *format, ...) GSA_PRINTF(3, 4);
+int gsa_checking_promised(const gsa_checking *c, uint32_t flag);
+
+enum { GSA_NODE_NAME = 96 };
+/* "token 5", "token 5 head 2": the destination that a row of a phase stands for, or a source of a run's kind. Returns out. */
+const char *gsa_checking_row(const gsa_checking *c, const gsa_instance *x, int phase, int64_t row, char out[GSA_NODE_NAME]);
+const char *gsa_checking_source(const gsa_checking *c, const gsa_instance *x, int phase, int kind, int64_t index,
+                                char out[GSA_NODE_NAME]);
+/* Where the kinds' nodes start when all nodes stand in one list: base[kinds] is their number. */
+void gsa_checking_bases(const gsa_checking *c, const gsa_instance *x, int64_t base[GSA_MAX_KINDS + 1]);
+
+#endif
