@@ -87,6 +87,8 @@ const char *gsa_status_name(gsa_status status)
         return "number";
     case GSA_ERR_INTERRUPTED:
         return "interrupted";
+    case GSA_ERR_DEVICE:
+        return "device";
     }
     return "unknown";
 }

@@ -20,7 +20,8 @@ typedef enum gsa_status {
     GSA_ERR_PLUGIN,      /* a topology broke its contract                                              */
     GSA_ERR_UNSUPPORTED, /* the backend, build or machine lacks what is asked                          */
     GSA_ERR_NUMBER,      /* a NaN or an infinity where a finite number must stand                      */
-    GSA_ERR_INTERRUPTED  /* stopped on request (signal); the work so far is saved                      */
+    GSA_ERR_INTERRUPTED, /* stopped on request (signal); the work so far is saved                      */
+    GSA_ERR_DEVICE       /* the device is lost: nothing in its memory can be trusted or read           */
 } gsa_status;
 
 enum { GSA_ERROR_SIZE = 1024 };

@@ -1,6 +1,7 @@
-/* write.c - what is drawn: checks, numbering and the walk over edges; one file a format does the rest. */
+/* write.c - formats by name, and the checks before the first byte; one file a format does the rest. */
 #include "graph/write.h"
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "graph/system_parts.h"
 #include "graph/utf8.h"
@@ -26,91 +27,7 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' names no graph format: it must end in .graphml, .dot or .mtx", path);
 }
 
-int gsa_is_drawn(const gsa_drawing *drawing, int phase)
-{
-    const gsa_phase *x = gsa_schema_phase(drawing->picture->schema, phase);
-    return x->when == GSA_EACH_LAYER && x->aggregate != GSA_NONE;
-}
-
-static int64_t heads_of(const gsa_drawing *drawing, int phase)
-{
-    return gsa_schema_phase(drawing->picture->schema, phase)->per_head ? gsa_instance_heads(drawing->picture->instance) : 1;
-}
-
-static void draw_row(const gsa_drawing *drawing, const gsa_edges *edges, int64_t row, gsa_drawn_edge drawn,
-                     gsa_draw_edge *each, void *context)
-{
-    const int64_t heads = heads_of(drawing, drawn.phase);
-    drawn.k = 0;
-    for (int64_t i = edges->run_offset[row]; i < edges->run_offset[row + 1]; i++) {
-        const gsa_run *run = &edges->runs[i];
-        for (int64_t j = 0; j < run->count; j++, drawn.k++) {
-            const int64_t source = run->first + j * run->step;
-            drawn.from = drawing->first_node[run->kind] + source / heads;
-            if (drawn.head_to >= 0) drawn.head_from = (int32_t)(source % heads);
-            drawn.label = (int32_t)(run->label + j * run->label_step);
-            each(context, &drawn);
-        }
-    }
-}
-
-void gsa_draw_node_edges(const gsa_drawing *drawing, int phase, int kind, int64_t index, gsa_draw_edge *each, void *context)
-{
-    const gsa_phase *x = gsa_schema_phase(drawing->picture->schema, phase);
-    const int64_t heads = heads_of(drawing, phase);
-    gsa_edges edges;
-    gsa_instance_edges(drawing->picture->instance, phase, &edges);
-    int64_t row = index * heads;
-    for (int k = 0, block = 0; k < kind; k++)
-        if (x->destinations >> k & 1) row += edges.blocks[block++].count;
-    gsa_drawn_edge drawn = { .phase = phase, .to = drawing->first_node[kind] + index, .head_from = -1, .head_to = -1 };
-    for (int64_t h = 0; h < heads; h++) {
-        if (x->per_head) drawn.head_to = (int32_t)h;
-        draw_row(drawing, &edges, row + h, drawn, each, context);
-    }
-}
-
-void gsa_draw_edges(const gsa_drawing *drawing, gsa_draw_edge *each, void *context)
-{
-    const gsa_picture *picture = drawing->picture;
-    for (int p = 0; p < gsa_schema_phases(picture->schema); p++)
-        for (int k = 0; gsa_is_drawn(drawing, p) && k < gsa_schema_kinds(picture->schema); k++)
-            for (int64_t i = 0; (gsa_schema_phase(picture->schema, p)->destinations >> k & 1) &&
-                                i < gsa_instance_nodes(picture->instance, k);
-                 i++)
-                gsa_draw_node_edges(drawing, p, k, i, each, context);
-}
-
-const char *gsa_draw_label_name(const gsa_drawing *drawing, int phase, int32_t label, char *name)
-{
-    const gsa_picture *picture = drawing->picture;
-    memset(name, 0, GSA_LABEL_NAME);
-    if (picture->topology && picture->topology->label)
-        picture->topology->label(picture->self, phase, label, name, GSA_LABEL_NAME);
-    name[GSA_LABEL_NAME - 1] = 0;
-    return name;
-}
-
-gsa_slice gsa_draw_token(const gsa_drawing *drawing, int kind, int64_t index)
-{
-    const gsa_picture *picture = drawing->picture;
-    const int start = gsa_schema_kind(picture->schema, kind)->start;
-    if (!picture->text || (start != GSA_INPUT && start != GSA_COPY)) return (gsa_slice){ NULL, 0 };
-    return picture->text[index];
-}
-
-void gsa_draw_int(gsa_output *output, int64_t value)
-{
-    char digits[20];
-    int at = sizeof digits;
-    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do digits[--at] = (char)('0' + left % 10);
-    while (left /= 10);
-    if (value < 0) digits[--at] = '-';
-    gsa_output_write(output, digits + at, (int64_t)sizeof digits - at);
-}
-
-/* ---- checks: all before the first byte ------------------------------------------------------------------------------ */
+/* ---- text ---------------------------------------------------------------------------------------------------------------- */
 
 static gsa_status check_text(const char *what, int64_t number, const char *at, int64_t bytes, gsa_error *error)
 {
@@ -121,8 +38,34 @@ static gsa_status check_text(const char *what, int64_t number, const char *at, i
                     bad, bytes < 0 ? 0u : (unsigned)(unsigned char)at[bad]);
 }
 
+static gsa_status check_tokens(const char *what, const gsa_slice *token, int64_t count, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int64_t i = 0; token && i < count && status == GSA_OK; i++)
+        status = check_text(what, i + 1, token[i].at, token[i].bytes, error);
+    return status;
+}
+
+static gsa_status check_stack(const gsa_drawing *d, int stack, gsa_error *error)
+{
+    const gsa_picture_stack *s = &d->picture->stacks[stack];
+    const char *name = gsa_draw_stack(d, stack);
+    int64_t length = 0, memory = 0;
+    for (int k = 0; k < d->n_kinds; k++) {
+        const gsa_drawn_kind *kind = &d->kinds[k];
+        if (kind->stack != stack) continue;
+        if (kind->start == GSA_INPUT || kind->start == GSA_COPY) length = kind->count;
+        if (kind->start == GSA_MEMORY) memory = kind->count;
+    }
+    gsa_status status = check_text("the name of stack", stack, name, (int64_t)strlen(name), error);
+    if (status == GSA_OK) status = check_tokens("token", s->text, length, error);
+    return status == GSA_OK ? check_tokens("memory token", s->memory_text, memory, error) : status;
+}
+
+/* ---- label names: of each label that occurs, once ------------------------------------------------------------------------ */
+
 typedef struct label_check {
-    const gsa_drawing *drawing;
+    const gsa_picture_sheet *sheet;
     uint8_t *seen; /* a bit for each label of the phase */
     gsa_status status;
     gsa_error *error;
@@ -135,35 +78,65 @@ static void check_label(void *context, const gsa_drawn_edge *edge)
     char name[GSA_LABEL_NAME];
     if (check->status != GSA_OK || (*byte & bit)) return;
     *byte |= bit;
-    gsa_draw_label_name(check->drawing, edge->phase, edge->label, name);
+    gsa_draw_label_name(check->sheet, edge->phase, edge->label, name);
     check->status = check_text("the name of label", edge->label, name, (int64_t)strlen(name), check->error);
 }
 
-static gsa_status check_labels(const gsa_drawing *drawing, int phase, gsa_error *error)
+static gsa_status check_labels(const gsa_drawing *d, int sheet, int phase, gsa_error *error)
 {
-    const gsa_picture *picture = drawing->picture;
-    const gsa_phase *x = gsa_schema_phase(picture->schema, phase);
-    if (!picture->topology || !picture->topology->label) return GSA_OK;
-    label_check check = { .drawing = drawing, .error = error };
-    check.seen = gsa_alloc_zero(drawing->system, (size_t)x->labels / 8 + 1, 1);
-    if (!check.seen) return gsa_out_of_memory(error, "label names", x->labels / 8 + 1);
-    for (int k = 0; k < gsa_schema_kinds(picture->schema); k++)
-        for (int64_t i = 0; (x->destinations >> k & 1) && i < gsa_instance_nodes(picture->instance, k); i++)
-            gsa_draw_node_edges(drawing, phase, k, i, check_label, &check);
-    gsa_release(drawing->system, check.seen);
+    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
+    const int32_t labels = gsa_schema_phase(s->schema, phase)->labels;
+    label_check check = { .sheet = s, .error = error };
+    check.seen = gsa_alloc_zero(d->system, (size_t)labels / 8 + 1, 1);
+    if (!check.seen) return gsa_out_of_memory(error, "label names", labels / 8 + 1);
+    gsa_draw_phase_edges(d, sheet, phase, check_label, &check);
+    gsa_release(d->system, check.seen);
     return check.status;
 }
 
-static gsa_status check_picture(const gsa_drawing *drawing, gsa_error *error)
+/* The layers of a segment share an instance: its labels are looked at once. */
+static int labels_are_new(const gsa_drawing *d, int sheet, int phase)
 {
-    const gsa_picture *picture = drawing->picture;
-    const int64_t tokens = picture->text ? gsa_instance_length(picture->instance) : 0;
+    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
+    if (!s->topology || !s->topology->label) return 0;
+    for (int before = 0; before < sheet; before++) {
+        const gsa_picture_sheet *b = &d->picture->sheets[before];
+        if (b->instance == s->instance && b->topology == s->topology && b->self == s->self && gsa_is_drawn(b, phase))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------------------- */
+
+static gsa_status check_weights(const gsa_picture_sheet *s, int phase, gsa_error *error)
+{
+    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
+    const int64_t columns = x->per_head ? 1 : gsa_instance_heads(s->instance);
+    gsa_edges edges;
+    gsa_instance_edges(s->instance, phase, &edges);
+    for (int64_t i = 0; i < edges.edge_total * columns; i++)
+        if (!isfinite(s->weights[phase][i]))
+            return gsa_fail(error, GSA_ERR_NUMBER,
+                            "layer %d, phase %s: the weight of edge %" PRId64 " is not a finite number", s->layer, x->name,
+                            i / columns);
+    return GSA_OK;
+}
+
+static gsa_status check_drawing(const gsa_drawing *d, gsa_error *error)
+{
+    const gsa_picture *p = d->picture;
     gsa_status status = GSA_OK;
-    if (picture->spec) status = check_text("spec, part", 1, picture->spec, (int64_t)strlen(picture->spec), error);
-    for (int64_t i = 0; i < tokens && status == GSA_OK; i++)
-        status = check_text("token", i + 1, picture->text[i].at, picture->text[i].bytes, error);
-    for (int p = 0; p < gsa_schema_phases(picture->schema) && status == GSA_OK; p++)
-        if (gsa_is_drawn(drawing, p)) status = check_labels(drawing, p, error);
+    if (p->spec) status = check_text("spec, part", 1, p->spec, (int64_t)strlen(p->spec), error);
+    for (int s = 0; s < p->n_stacks && status == GSA_OK; s++) status = check_stack(d, s, error);
+    for (int s = 0; s < p->n_sheets; s++) {
+        const gsa_picture_sheet *sheet = &p->sheets[s];
+        for (int f = 0; f < gsa_schema_phases(sheet->schema) && status == GSA_OK; f++) {
+            if (!gsa_is_drawn(sheet, f)) continue;
+            if (labels_are_new(d, s, f)) status = check_labels(d, s, f, error);
+            if (status == GSA_OK && sheet->weights) status = check_weights(sheet, f, error);
+        }
+    }
     return status;
 }
 
@@ -172,21 +145,10 @@ gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *pictur
 {
     if (format < 0 || format >= FORMATS)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "graph format %d, expected 0 to %d", format, FORMATS - 1);
-    if (gsa_instance_schema(picture->instance) != picture->schema)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the instance was built for another schema than '%s'",
-                        gsa_schema_topology(picture->schema));
     gsa_drawing drawing = { .system = gsa_system_or_default(system), .picture = picture, .output = output };
-    for (int k = 0; k < gsa_schema_kinds(picture->schema); k++) {
-        drawing.first_node[k] = drawing.nodes;
-        drawing.nodes += gsa_instance_nodes(picture->instance, k);
-    }
-    for (int p = 0; p < gsa_schema_phases(picture->schema); p++) {
-        gsa_edges edges;
-        if (!gsa_is_drawn(&drawing, p)) continue;
-        gsa_instance_edges(picture->instance, p, &edges);
-        drawing.edges += edges.edge_total;
-        drawing.per_head |= gsa_schema_phase(picture->schema, p)->per_head;
-    }
-    const gsa_status status = check_picture(&drawing, error);
-    return status == GSA_OK ? formats[format].write(&drawing, error) : status;
+    gsa_status status = gsa_drawing_create(&drawing, error);
+    if (status == GSA_OK) status = check_drawing(&drawing, error);
+    if (status == GSA_OK) status = formats[format].write(&drawing, error);
+    gsa_drawing_release(&drawing);
+    return status;
 }

@@ -1,13 +1,26 @@
-/* write.h - an instance as GraphML, DOT or Matrix Market: one layer's phases.
+/* write.h - patterns as GraphML, DOT or Matrix Market: the phases of one layer, of a whole stack, or of several stacks.
+ *
+ * A picture is a list of sheets: one pattern in one layer of one stack each. Inside a stack kinds of equal name are one kind,
+ * whose nodes are drawn once; they must start alike and have the same number of nodes in every sheet. MEMORY kinds are the
+ * nodes of another stack's sequence where the stack is bound to one, else they have nodes of their own. Once-phases are not
+ * part of a layer and not drawn, nor are phases without edges.
  *
  * GraphML profile: UTF-8, one directed graph, node ids n0.., edge ids e0.., keys v_* and e_* declared per class, ints stay
  * ints, every value written, floats %.9g in the C locale whatever the process's locale; facts of the graph as for="graph"
- * keys and again in an XML comment. All text is checked first (valid UTF-8 that XML can carry), so nothing is half-written.
- * Nodes in kind order, per-head phases over (node, head) write edges between the nodes with e_head_from, e_head_to (-1 on the
- * edges of other phases). Once-phases are not part of a layer and not drawn. Keys, as id (attr.name, type):
- *   node   v_label (label: the token, or "relay 0"), v_kind (kind), v_index, v_level, v_first, v_last (-1: emit said nothing)
- *   edge   e_phase (phase, int), e_label (rel, int: the label), e_name (label: the label's name or ""), e_k (k: place in its
- *          row), e_interaction (interaction: the phase's name), e_weight (weight, 1) */
+ * keys and again in an XML comment. Everything that can be wrong is checked first (text: valid UTF-8 that XML can carry;
+ * weights: finite), so nothing is half-written. Parallel edges are kept, each with its own id.
+ * Nodes by stack, then in order of the kinds' first declaration; edges by sheet, phase and destination, in order of emission.
+ * Keys, as id (attr.name, type):
+ *   graph  g_topology (topology: the ids that occur, joined by ','), g_spec (spec), g_length (length, int: tokens, of all
+ *          stacks together), g_heads (heads, int), g_nodes (nodes, long), g_edges (edges, long)
+ *   node   v_label (label: the token, or "relay 0"), v_kind (kind; with several stacks "encoder.token"), v_index, v_level,
+ *          v_first, v_last (-1: emit said nothing), v_stack (stack: its name, "" where it has none)
+ *   edge   e_phase (phase, int: its place among the phases of the layer's patterns, in order of the sheets), e_label (rel,
+ *          int: the label), e_name (label: the label's name or ""), e_k (k: place in its row), e_interaction (interaction:
+ *          the phase's name, "ring.attend" where the layer has several patterns), e_weight (weight, double), e_layer (layer, int)
+ *          in a picture with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases)
+ *          in a picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is their mean; 1 without
+ *          weights. An edge of a per-head phase belongs to one head: `weight` is its weight in it, the other heads have 0. */
 #ifndef GSA_WRITE_H
 #define GSA_WRITE_H
 #include "instance.h"
@@ -16,22 +29,44 @@
 extern "C" {
 #endif
 
+enum { GSA_MAX_SHEETS = 1 << 14 };
 enum gsa_format { GSA_FORMAT_GRAPHML, GSA_FORMAT_DOT, GSA_FORMAT_MTX };
 
-typedef struct gsa_picture {          /* what is written, all borrowed */
+/* What is written, all borrowed. */
+typedef struct gsa_picture_stack {
+    const char *name;             /* unique and not empty where there are several; NULL: "" */
+    const gsa_slice *text;        /* tokens of its sequence, or NULL: labels of the nodes that start as the input */
+    const gsa_slice *memory_text; /* likewise of MEMORY kinds that are not bound */
+    int memory;                   /* the stack whose sequence the MEMORY kinds are; -1: not bound */
+} gsa_picture_stack;
+
+typedef struct gsa_picture_sheet {
     const gsa_instance *instance;
     const gsa_schema *schema;
-    const gsa_topology *topology;     /* for label names; its self below */
+    const gsa_topology *topology; /* for label names, or NULL; its self below */
     const void *self;
-    const char *spec;                 /* "star:cyclic=0"; goes into the facts */
-    const gsa_slice *text;            /* `length` tokens or NULL: node labels */
+    int stack, layer; /* place in `stacks`; layers count from 0 */
+    /* NULL, or [phases of the schema]: NULL for a phase that was not computed, which is then not drawn; else [edges, heads]
+     * in the order of gsa_edges, [edges, 1] for a per-head phase. In a picture with weights, a sheet without any has 1. */
+    const double *const *weights;
+} gsa_picture_sheet;
+
+typedef struct gsa_picture {
+    const char *spec; /* "star:cyclic=0"; goes into the facts. NULL: the topologies */
+    const gsa_picture_stack *stacks;
+    const gsa_picture_sheet *sheets;
+    int n_stacks, n_sheets;
 } gsa_picture;
 
 /* .graphml, .dot, .mtx by the end of the path; GSA_ERR_ARGUMENT names what is known. */
 gsa_status gsa_format_of(const char *path, int *format, gsa_error *error);
 
-/* Writes to an open output; the caller commits it. Matrix Market: the phases' pattern over all nodes, duplicate edges
- * summed to their number, as "matrix coordinate integer general", 1-based, row = destination, column = source. */
+/* Writes to an open output; the caller commits it.
+ * DOT: the same attributes by attr.name; stack, layer, level, heads and weights only where they say something.
+ * Matrix Market: all sheets over all nodes in one matrix, 1-based, row = destination, column = source; parallel edges (of
+ * several phases, layers and heads) are summed: without weights to their number, as "matrix coordinate integer general", with
+ * weights to the sum of `weight`, as "real". A picture of one layer is the matrix of that layer.
+ * Cost O(nodes + edges) time; memory O(sheets), Matrix Market 20 bytes a node besides. */
 gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format, gsa_output *output,
                              gsa_error *error);
 

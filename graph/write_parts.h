@@ -3,36 +3,67 @@
 #define GSA_WRITE_PARTS_H
 #include "graph/write.h"
 
-enum { GSA_LABEL_NAME = 256 };
+enum { GSA_LABEL_NAME = 256, GSA_PHASE_NAME = 160 };
+
+typedef struct gsa_drawn_kind { /* one kind of one stack */
+    const char *name;
+    int stack, start;
+    int sheet, kind;      /* the sheet that declared it first, and its number there */
+    int64_t first, count; /* its nodes' numbers */
+} gsa_drawn_kind;
 
 typedef struct gsa_drawing {
     const gsa_system *system;
     const gsa_picture *picture;
     gsa_output *output;
-    int64_t first_node[GSA_MAX_KINDS]; /* nodes of all kinds are numbered in kind order */
-    int64_t nodes, edges;
-    int per_head; /* some drawn phase is per-head */
+    gsa_drawn_kind *kinds; /* in order of their nodes */
+    int n_kinds;
+    int *kind;        /* [sheets][GSA_MAX_KINDS]: place in `kinds` of a sheet's kind */
+    int *first_phase; /* [sheets]: e_phase of its phase 0 */
+    int *twin;        /* [sheets]: 0: the only pattern of its layer; else which of those with its id it is, from 1 */
+    char *topologies; /* ids, joined by ',' */
+    int64_t length, nodes, edges;
+    int heads, columns;   /* columns: of weights, 0 without */
+    int per_head, layers; /* is some drawn phase per-head; is some sheet's layer not 0 */
 } gsa_drawing;
 
 typedef struct gsa_drawn_edge {
-    int phase;
+    int sheet, phase;           /* the sheet's phase */
     int64_t from, to, k;        /* node numbers; place in its row */
     int32_t head_from, head_to; /* -1: the phase has no heads of its own */
     int32_t label;
+    const double *weights; /* [heads], of a per-head phase [1]; NULL: 1 in each */
 } gsa_drawn_edge;
 
 typedef void gsa_draw_edge(void *context, const gsa_drawn_edge *edge);
 
-/* Phases of a layer that have edges; once-phases and pointwise ones are not drawn. */
-int gsa_is_drawn(const gsa_drawing *drawing, int phase);
-/* Every edge into node `index` of `kind` in one phase (heads ascending), or every edge of every drawn phase. */
-void gsa_draw_node_edges(const gsa_drawing *drawing, int phase, int kind, int64_t index, gsa_draw_edge *each, void *context);
+/* write_drawing.c: fills the drawing from its picture; what does not fit together is a sentence. Released in any case. */
+gsa_status gsa_drawing_create(gsa_drawing *drawing, gsa_error *error);
+void gsa_drawing_release(gsa_drawing *drawing);
+
+/* Phases of a layer that have edges and were computed; once-phases and pointwise ones are not drawn. */
+int gsa_is_drawn(const gsa_picture_sheet *sheet, int phase);
+/* Every edge into one node of a drawn kind: over all sheets, phases and heads in order; every edge of one phase; or all. */
+void gsa_draw_node_edges(const gsa_drawing *drawing, int kind, int64_t index, gsa_draw_edge *each, void *context);
+void gsa_draw_phase_edges(const gsa_drawing *drawing, int sheet, int phase, gsa_draw_edge *each, void *context);
 void gsa_draw_edges(const gsa_drawing *drawing, gsa_draw_edge *each, void *context);
+
 /* The label's name, "" where the topology has none; `name` holds GSA_LABEL_NAME bytes. */
-const char *gsa_draw_label_name(const gsa_drawing *drawing, int phase, int32_t label, char *name);
-/* The token that the node is (kinds that start as input or its copy, with text), or a slice without bytes and at NULL. */
-gsa_slice gsa_draw_token(const gsa_drawing *drawing, int kind, int64_t index);
+const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label, char *name);
+/* "attend", or "ring.attend" where the layer has several patterns; written to `name`, GSA_PHASE_NAME bytes. */
+const char *gsa_draw_phase_name(const gsa_drawing *drawing, const gsa_drawn_edge *edge, char *name);
+/* The token that the node is, or a slice at NULL. */
+gsa_slice gsa_draw_token(const gsa_drawing *drawing, const gsa_drawn_kind *kind, int64_t index);
+/* What the first sheet that knows it says of the node's place; level -1: none does. */
+gsa_place gsa_draw_place(const gsa_drawing *drawing, int kind, int64_t index);
+/* "" or the stack's name; "" or what stands before '.' in v_kind. */
+const char *gsa_draw_stack(const gsa_drawing *drawing, int stack);
+const char *gsa_draw_prefix(const gsa_drawing *drawing, int stack);
+/* The edge's weight in one head, and their mean. */
+double gsa_draw_weight_in(const gsa_drawn_edge *edge, int head);
+double gsa_draw_weight(const gsa_drawing *drawing, const gsa_drawn_edge *edge);
 void gsa_draw_int(gsa_output *output, int64_t value);
+void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 
 gsa_status gsa_write_graphml(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_dot(const gsa_drawing *drawing, gsa_error *error);

@@ -251,6 +251,17 @@ int gsa_stack_reads_memory(const gsa_stack *stack)
     return stack->reads_memory;
 }
 
+int gsa_stack_memory_layer(const gsa_stack *stack)
+{
+    int first = -1, layers = 0;
+    for (int s = 0; s < stack->n_segments; s++) {
+        for (int k = 0; k < stack->n_kinds && first < 0; k++)
+            if (stack->kinds[k].segment == s && stack->kinds[k].start == GSA_MEMORY) first = layers;
+        layers += stack->segments[s].layers;
+    }
+    return first;
+}
+
 int gsa_stack_needs_text(const gsa_stack *stack)
 {
     return stack->needs_text;

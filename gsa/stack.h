@@ -36,6 +36,7 @@ int gsa_stack_layers(const gsa_stack *stack);
 uint32_t gsa_stack_sites(const gsa_stack *stack); /* the first site after this stack's */
 int gsa_stack_has_summary(const gsa_stack *stack);
 int gsa_stack_reads_memory(const gsa_stack *stack);
+int gsa_stack_memory_layer(const gsa_stack *stack); /* layers before its memory is read first; -1: it reads none */
 int gsa_stack_needs_text(const gsa_stack *stack);
 /* Canonical text of the spec. */
 const char *gsa_stack_text(const gsa_stack *stack);
@@ -61,6 +62,25 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
                                  const gsa_sequences *sequences, gsa_error *error);
 int64_t gsa_stack_batch_edges(const gsa_stack_batch *batch); /* of one layer each of the segments, for reports */
 
+/* ---- looking inside: the attention weights of a forward pass
+ * A layer runs the patterns of its segment, numbered in the order of the spec; a pattern has its schema's phases. */
+int gsa_stack_patterns(const gsa_stack *stack, int layer); /* of layer 0 .. gsa_stack_layers - 1 */
+const gsa_pattern *gsa_stack_pattern(const gsa_stack *stack, int layer, int pattern);
+/* Does the phase run in this layer? 0: no readout depends on it (gsa_stack_report), or it is a once-phase. */
+int gsa_stack_runs(const gsa_stack *stack, int layer, int pattern, int phase);
+
+typedef struct gsa_watched {
+    int layer, pattern, phase; /* asked for: an each-layer phase that attends */
+    int32_t zero;
+    gsa_tensor *weights;       /* [edges of the batch, heads], [edges, 1] of a per-head phase, in the order of gsa_batch_edges */
+} gsa_watched;
+/* From now on every gsa_stack_forward over this batch sets `weights` of each entry: the tape's until its reset, read by
+ * gsa_tensor_read; NULL where the phase is skipped or was not reached. They are p of kernels/backend.h: of a row's
+ * edges they sum to 1 in each head (to 0 where every score is -inf); before dropout, so that training shows them too. The list
+ * is borrowed until the next call; `count` 0 ends it, and costs nothing. An entry that names no such phase is GSA_ERR_ARGUMENT,
+ * and the list that stood goes on. Cost: edges x heads numbers a watched phase in backend memory. */
+gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count, gsa_error *error);
+
 typedef struct gsa_readout {
     gsa_tensor *sequence;    /* [tokens, hidden], NULL if not asked for */
     gsa_tensor *summary;     /* [examples, hidden], likewise */
@@ -72,6 +92,15 @@ typedef struct gsa_readout {
  * The tape and the readout point into the batch: it is built again only when the tape is reset or not used any more. */
 void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
                        gsa_tensor *memory, gsa_readout *readout);
+
+/* The same in parts, so that stacks can take turns and read each other at a depth: begin; advance until so many layers are done, as
+ * often as wanted (the taps of those layers stand then); finish, which does the rest and the readout. `memory` is
+ * looked at when gsa_stack_memory_layer is passed. NULL after a failure, which the others take. */
+typedef struct gsa_stack_pass gsa_stack_pass;
+gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
+                                gsa_readout *readout);
+void gsa_stack_advance(gsa_stack_pass *pass, gsa_tensor *memory, int layers);
+void gsa_stack_finish(gsa_stack_pass *pass, gsa_tensor *memory);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* stack_forward.c - the phase executor: runs a stack's steps on a tape. docs/executor.md, section by section. */
 #include "stack_parts.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct projection {
     gsa_tensor *y;
 };
 
-typedef struct executor {
+typedef struct gsa_stack_pass {
     const gsa_stack *stack;
     const gsa_stack_batch *batch;
     gsa_tape *tape;
@@ -21,6 +22,8 @@ typedef struct executor {
     gsa_tensor **old;  /* as of the start of the phase, or of its together group */
     gsa_tensor *input, *memory;
     projection *projections;
+    gsa_readout *readout;
+    int at, tap, done; /* the next step; the next tap; layers */
 } executor;
 
 static gsa_tensor *value(gsa_parameter *p)
@@ -160,7 +163,12 @@ static gsa_tensor *attend(executor *x, phase_run *r)
         op.k[k] = project(x, r->read[k], r->w->k, NULL);
         op.v[k] = project(x, r->read[k], r->w->v, r->w->v_bias);
     }
-    return gsa_op_attend(x->tape, &op);
+    gsa_watched *watched = gsa_stack_find_watched(x->batch, r->step);
+    gsa_tensor *weights = watched ? gsa_tape_new(x->tape, edges.edge_total, op.heads, 0) : NULL;
+    if (weights) op.weights = weights->data;
+    gsa_tensor *a = gsa_op_attend(x->tape, &op);
+    if (a && watched) watched->weights = weights;
+    return a;
 }
 
 static gsa_tensor *aggregate(executor *x, phase_run *r)
@@ -295,26 +303,55 @@ static int prepare(executor *x)
     return gsa_tape_status(x->tape, NULL) == GSA_OK;
 }
 
+gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
+                                gsa_readout *readout)
+{
+    *readout = (gsa_readout){ 0 };
+    for (int i = 0; i < batch->n_watched; i++) batch->watched[i].weights = NULL;
+    const int64_t bytes = stack->n_taps * (int64_t)sizeof(gsa_tensor *);
+    executor *x = gsa_tape_lacks(tape, input, "stack") ? NULL : gsa_tape_host(tape, (int64_t)sizeof *x);
+    if (!x) return NULL;
+    *x = (executor){ .stack = stack, .batch = batch, .tape = tape, .input = input, .readout = readout };
+    if (!prepare(x)) return NULL;
+    readout->taps = gsa_tape_host(tape, bytes);
+    if (readout->taps) memset(readout->taps, 0, (size_t)bytes);
+    return tape->failed ? NULL : x;
+}
+
+static void end_layer(executor *x, int layer)
+{
+    x->done = layer + 1;
+    if (x->tap < x->stack->n_taps && x->stack->taps[x->tap] == layer)
+        x->readout->taps[x->tap++] = last_norm(x, x->now[x->stack->sequence]);
+}
+
+/* Stops after the step that ends a layer: the next may enter a segment that starts from memory. */
+void gsa_stack_advance(gsa_stack_pass *x, gsa_tensor *memory, int layers)
+{
+    for (; x && x->at < x->stack->n_steps && x->done < layers && !x->tape->failed; x->at++) {
+        const gsa_step *step = &x->stack->steps[x->at];
+        x->memory = memory;
+        if (step->what == GSA_STEP_ENTER) enter_segment(x, step->segment);
+        else if (step->what == GSA_STEP_PHASE) run_phase(x, step);
+        else end_layer(x, step->layer);
+    }
+}
+
+void gsa_stack_finish(gsa_stack_pass *x, gsa_tensor *memory)
+{
+    gsa_stack_advance(x, memory, INT_MAX);
+    if (!x || x->tape->failed) return;
+    const gsa_stack *stack = x->stack;
+    if (stack->reads & GSA_READ_SEQUENCE) x->readout->sequence = last_norm(x, x->now[stack->sequence]);
+    if (stack->reads & GSA_READ_SUMMARY) x->readout->summary = summary(x);
+    const int p = stack->first_part[stack->n_segments - 1];
+    const int kind = gsa_schema_sequence(stack->parts[p].schema);
+    x->readout->tokens.example = gsa_batch_node_example(x->batch->batch[p], kind, x->base[p]);
+    x->readout->tokens.local = gsa_batch_node_local(x->batch->batch[p], kind, x->base[p]);
+}
+
 void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
                        gsa_tensor *memory, gsa_readout *readout)
 {
-    executor x = { .stack = stack, .batch = batch, .tape = tape, .input = input, .memory = memory };
-    *readout = (gsa_readout){ 0 };
-    if (gsa_tape_lacks(tape, input, "stack") || !prepare(&x)) return;
-    if (stack->n_taps) readout->taps = gsa_tape_host(tape, stack->n_taps * (int64_t)sizeof(gsa_tensor *));
-    int tap = 0;
-    for (int i = 0; i < stack->n_steps && !tape->failed; i++) {
-        const gsa_step *step = &stack->steps[i];
-        if (step->what == GSA_STEP_ENTER) enter_segment(&x, step->segment);
-        else if (step->what == GSA_STEP_PHASE) run_phase(&x, step);
-        else if (tap < stack->n_taps && stack->taps[tap] == step->layer)
-            readout->taps[tap++] = last_norm(&x, x.now[stack->sequence]);
-    }
-    if (tape->failed) return;
-    if (stack->reads & GSA_READ_SEQUENCE) readout->sequence = last_norm(&x, x.now[stack->sequence]);
-    if (stack->reads & GSA_READ_SUMMARY) readout->summary = summary(&x);
-    const int p = stack->first_part[stack->n_segments - 1];
-    const int kind = gsa_schema_sequence(stack->parts[p].schema);
-    readout->tokens.example = gsa_batch_node_example(batch->batch[p], kind, x.base[p]);
-    readout->tokens.local = gsa_batch_node_local(batch->batch[p], kind, x.base[p]);
+    gsa_stack_finish(gsa_stack_begin(stack, tape, batch, input, readout), memory);
 }

@@ -65,6 +65,8 @@ struct gsa_stack_batch {
     gsa_instance **instances; /* [n_parts][room] */
     int64_t *offset;          /* [count + 1] of the tokens */
     int64_t edges;
+    gsa_watched *watched;     /* [n_watched], borrowed */
+    int n_watched;
 };
 
 static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_step *step)
@@ -72,6 +74,8 @@ static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_
     return gsa_schema_phase(stack->parts[step->part].schema, step->phase);
 }
 
+/* stack_watch.c: the entry that asks for the step's weights, or NULL */
+gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step *step);
 /* stack_program.c: kinds, order of execution, what is needed */
 gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error);
 gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error);

@@ -50,12 +50,18 @@ static void write_cuda(gsa_output *out)
 {
 #ifdef GSA_HAVE_CUDA_PROBE
     char text[4096];
+    gsa_error why = { 0 };
+    gsa_backend *backend = NULL;
     gsa_cuda_probe(text, sizeof text);
     for (char *line = text, *end; *line; line = end) {
         end = line + strcspn(line, "\n");
         gsa_output_format(out, "%-13s %.*s\n", line == text ? "cuda" : "", (int)(end - line), line);
         end += *end == '\n';
     }
+    const gsa_status status = gsa_backend_open(NULL, "cuda", GSA_F32, 1, &backend, &why);
+    gsa_output_format(out, "%-13s --device cuda, auto: %s%s\n", "", status == GSA_OK ? "computes on " : "refused, ",
+                      status == GSA_OK ? backend->name : why.text);
+    gsa_backend_release(backend);
 #else
     gsa_output_text(out, "cuda          not built in\n");
 #endif
@@ -80,11 +86,12 @@ static void write_temporary(const gsa_system *system, gsa_output *out)
                       status == GSA_OK ? "" : error.text);
 }
 
-/* 1 when the topology still wants a parameter that has no default: then it cannot be tried here. */
+/* 1 when the topology still wants a parameter that has no default, or a file: then it cannot be tried here. */
 static int needs_value(const gsa_topology *topology)
 {
     for (uint32_t i = 0; i < topology->n_params; i++) {
-        if (!gsa_topology_param(topology, i)->fallback) return 1;
+        const gsa_param *param = gsa_topology_param(topology, i);
+        if (!param->fallback || (param->type == GSA_PATH && !*param->fallback)) return 1;
     }
     return 0;
 }

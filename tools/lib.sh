@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
 packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
-packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils)
+packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils python3-networkx)
 packages_extra=(clang-format-14 shellcheck)
 
 fail()

@@ -7,8 +7,8 @@
 
 const gsa_verb *const *gsa_verbs(int *count)
 {
-    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_graph, &gsa_verb_train,  &gsa_verb_eval,
-                                             &gsa_verb_predict,    &gsa_verb_bench, &gsa_verb_doctor, &gsa_verb_help };
+    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph, &gsa_verb_train,  &gsa_verb_eval,
+                                             &gsa_verb_predict,    &gsa_verb_attend, &gsa_verb_bench, &gsa_verb_doctor, &gsa_verb_help };
     *count = (int)(sizeof verbs / sizeof *verbs);
     return verbs;
 }
@@ -42,6 +42,8 @@ int gsa_exit_code(gsa_status status)
     case GSA_ERR_ARGUMENT:
     case GSA_ERR_FORMAT:
         return GSA_EXIT_USAGE;
+    case GSA_ERR_DEVICE:
+        return GSA_EXIT_DEVICE;
     default:
         return GSA_EXIT_FAILED;
     }
@@ -76,9 +78,13 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     const gsa_verb *verb = gsa_verb_find(argv[1], error);
     if (!verb) return error->status;
     gsa_args *args;
+    char own[GSA_PATH_ROOM];
     gsa_status status = gsa_args_parse(gsa_system_default(), verb, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
-    status = gsa_args_help(args) ? print(gsa_write_help, verb, error) : verb->run(args, error);
+    if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
+    else status = gsa_add_own_plugins(args, own, error);
+    if (status == GSA_OK && !gsa_args_help(args)) status = verb->run(args, error);
+    if (status != GSA_OK) gsa_explain_own_plugins(error);
     gsa_args_release(args);
     return status;
 }

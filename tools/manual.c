@@ -40,7 +40,7 @@ static void write_option(gsa_output *out, const gsa_option *option)
 
 void gsa_write_help(gsa_output *out, const gsa_verb *verb)
 {
-    gsa_output_format(out, "usage: gsa %s%s%s [options]\n\n%s\n\noptions, defaults in brackets:\n", verb->name,
+    gsa_output_format(out, "usage: %s%s%s%s [options]\n\n%s\n\noptions, defaults in brackets:\n", GSA_VERB_CALLED(verb),
                       *verb->operands ? " " : "", verb->operands, verb->summary);
     for (int i = 0; i < verb->n_options; i++) write_option(out, &verb->options[i]);
     static const gsa_option help = { "help", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "this text" };

@@ -36,18 +36,18 @@ static gsa_status unknown_option(const gsa_verb *verb, const char *name, gsa_err
 {
     char shown[GSA_SHOWN], known[512];
     gsa_word_list(known, sizeof known, option_name, verb, verb->n_options, name);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' has no option %s (%s)", verb->name, gsa_word_show(name, shown),
-                    known);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' has no option %s (%s)", GSA_VERB_CALLED(verb),
+                    gsa_word_show(name, shown), known);
 }
 
 static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, const char *text, gsa_error *error)
 {
     char shown[GSA_SHOWN];
     if (option->type == GSA_OPTION_CHOICE)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is %s, expected one of %s", verb->name, option->name,
-                        gsa_word_show(text, shown), option->value);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is %s, expected %s from %" PRId64 " to %" PRId64, verb->name,
-                    option->name, gsa_word_show(text, shown),
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' is %s, expected one of %s", GSA_VERB_CALLED(verb),
+                        option->name, gsa_word_show(text, shown), option->value);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' is %s, expected %s from %" PRId64 " to %" PRId64,
+                    GSA_VERB_CALLED(verb), option->name, gsa_word_show(text, shown),
                     option->type == GSA_OPTION_NUMBERS ? "integers, separated by commas," : "an integer", option->low,
                     option->high);
 }
@@ -133,13 +133,15 @@ static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words
     const char *value = word[bytes] == '=' ? word + bytes + 1 : NULL;
     if (option->type == GSA_OPTION_FLAG) {
         args->args[index].given = 1;
-        return value ? gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' takes no value", verb->name, option->name) : GSA_OK;
+        return value ? gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' takes no value", GSA_VERB_CALLED(verb), option->name)
+                     : GSA_OK;
     }
     if (!value && words->next < words->count) value = words->argv[words->next++];
     if (!value)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' wants a value: %s", verb->name, option->name, option->value);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' wants a value: %s", GSA_VERB_CALLED(verb), option->name,
+                        option->value);
     if (args->args[index].given && option->type != GSA_OPTION_TEXTS)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s --%s' is given twice", verb->name, option->name);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' is given twice", GSA_VERB_CALLED(verb), option->name);
     args->args[index].given = 1;
     return add_value(args, index, value, error);
 }
@@ -149,8 +151,9 @@ static gsa_status add_operand(gsa_args *args, const char *word, gsa_error *error
     const gsa_verb *verb = args->verb;
     char shown[GSA_SHOWN];
     if (args->n_operands == verb->most)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' does not know what to do with %s: usage: gsa %s%s%s [options]",
-                        verb->name, gsa_word_show(word, shown), verb->name, *verb->operands ? " " : "", verb->operands);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' does not know what to do with %s: usage: %s%s%s%s [options]",
+                        GSA_VERB_CALLED(verb), gsa_word_show(word, shown), GSA_VERB_CALLED(verb), *verb->operands ? " " : "",
+                        verb->operands);
     args->operands[args->n_operands++] = word;
     return GSA_OK;
 }
@@ -166,9 +169,8 @@ static gsa_status read_words(gsa_args *args, gsa_words *words, gsa_error *error)
         else if (!ended && strcmp(word, "-h") == 0) args->help = 1;
         else if (!ended && word[0] == '-' && word[1] == '-') status = read_option(args, word + 2, words, error);
         else if (!ended && word[0] == '-' && word[1])
-            status =
-                gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' has no option %s: options are spelled out, see 'gsa help %s'",
-                         args->verb->name, gsa_word_show(word, shown), args->verb->name);
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' has no option %s: options are spelled out, see '%s%s --help'",
+                              GSA_VERB_CALLED(args->verb), gsa_word_show(word, shown), GSA_VERB_CALLED(args->verb));
         else status = add_operand(args, word, error);
     }
     return status;
@@ -179,8 +181,8 @@ static gsa_status finish(gsa_args *args, gsa_error *error)
     const gsa_verb *verb = args->verb;
     if (args->help) return GSA_OK;
     if (args->n_operands < verb->least)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' wants %s: usage: gsa %s %s [options]", verb->name, verb->operands,
-                        verb->name, verb->operands);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' wants %s: usage: %s%s %s [options]", GSA_VERB_CALLED(verb),
+                        verb->operands, GSA_VERB_CALLED(verb), verb->operands);
     gsa_status status = GSA_OK;
     for (int i = 0; i < verb->n_options && status == GSA_OK; i++) {
         if (verb->options[i].fallback && !args->args[i].given) status = add_value(args, i, verb->options[i].fallback, error);
@@ -280,6 +282,12 @@ const int64_t *gsa_args_numbers(const gsa_args *args, const char *name, int *cou
     const gsa_arg *arg = find_arg(args, name);
     *count = arg->n_numbers;
     return arg->numbers;
+}
+
+gsa_status gsa_args_append(gsa_args *args, const char *name, const char *text, gsa_error *error)
+{
+    const int index = find_option(args->verb, name, strlen(name));
+    return index < 0 ? GSA_OK : add_value(args, index, text, error);
 }
 
 const char *gsa_option_default(const gsa_option *option)

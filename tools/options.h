@@ -30,6 +30,7 @@ typedef struct gsa_args gsa_args;
 
 typedef struct gsa_verb {
     const char *name;
+    const char *program;  /* "gsa-inspect": a program of its own; NULL: the verb `name` of gsa */
     const char *summary;  /* one line */
     const char *operands; /* "RECIPE", "[VERB]", "" */
     int least, most;      /* operands that must and may be given */
@@ -51,6 +52,13 @@ const gsa_system *gsa_args_system(const gsa_args *args);
 int gsa_args_help(const gsa_args *args);
 int gsa_args_operands(const gsa_args *args);
 const char *gsa_args_operand(const gsa_args *args, int index);
+
+/* How sentences and help call it, for "%s%s": "gsa train", or the program's name. */
+#define GSA_VERB_CALLED(verb) (verb)->program ? (verb)->program : "gsa ", (verb)->program ? "" : (verb)->name
+
+/* Adds a value behind those given to an option that is repeatable; does nothing where the verb has no such option. The text must
+ * outlive the gsa_args. */
+gsa_status gsa_args_append(gsa_args *args, const char *name, const char *text, gsa_error *error);
 
 /* By the option's name, which must stand in the verb's table. `given`: on the command line, not by fallback. */
 int gsa_args_given(const gsa_args *args, const char *name);

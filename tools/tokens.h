@@ -12,9 +12,10 @@ typedef struct gsa_tokens {
     char *names;      /* where such labels stand */
 } gsa_tokens;
 
-/* how: "words" (between spaces, tabs and line ends), "chars" (characters other than line ends), "bytes". The text must be UTF-8. */
-gsa_status gsa_tokens_split(const gsa_system *system, const char *text, const char *how, gsa_tokens *tokens,
-                            gsa_error *error);
+/* how: "words" (between spaces, tabs and line ends), "chars" (characters other than line ends), "bytes". The text must be UTF-8;
+ * sentences call it --option. */
+gsa_status gsa_tokens_split(const gsa_system *system, const char *option, const char *text, const char *how,
+                            gsa_tokens *tokens, gsa_error *error);
 void gsa_tokens_release(gsa_tokens *tokens); /* a zeroed one is fine */
 
 #endif

@@ -98,5 +98,5 @@ const gsa_verb gsa_verb_topologies = { .name = "topologies",
                                        .operands = "",
                                        .options = options,
                                        .n_options = sizeof options / sizeof *options,
-                                       .notes = "",
+                                       .notes = "'gsa topology check SPEC' tries what a pattern promises: growth, causality, and more.",
                                        .run = run };

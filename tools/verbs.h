@@ -18,6 +18,7 @@ enum gsa_exit {
     GSA_EXIT_OK = 0,      /* done; also: stopped by the first SIGINT or SIGTERM, work saved */
     GSA_EXIT_FAILED = 1,  /* the work failed: file system, memory, limits, numbers, a plugin, an unsupported device */
     GSA_EXIT_USAGE = 2,   /* what was asked is wrong: options, recipe, parameters, the content of a file */
+    GSA_EXIT_DEVICE = 75, /* the device was lost while it computed; nothing was saved from its memory, earlier checkpoints stand */
     GSA_EXIT_SIGNAL = 128 /* plus its number: the second SIGINT (130) or SIGTERM (143) */
 };
 int gsa_exit_code(gsa_status status);
@@ -54,7 +55,7 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
     }
 
 /* The plugins that come with the command: FILE.so of this program's installation or build tree is added to --plugin, unless one of
- * those has that file name. `path` holds GSA_PATH_ROOM bytes and must outlive args. */
+ * those, or an operand, has that file name. `path` holds GSA_PATH_ROOM bytes and must outlive args. */
 enum { GSA_PATH_ROOM = 4096 };
 gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
 /* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */

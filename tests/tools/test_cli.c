@@ -80,7 +80,7 @@ START_TEST(man_and_completion)
     ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --tokens w) COMP_CWORD=3 && _gsa 2>/dev/null; "
                             "[ \"${COMPREPLY[*]}\" = words ]'"),
                      0);
-    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --topology s) COMP_CWORD=3 && _gsa 2>/dev/null; "
+    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --topology sta) COMP_CWORD=3 && _gsa 2>/dev/null; "
                             "[ \"${COMPREPLY[*]}\" = star ]'"),
                      0);
     gsa_cli_leave();
@@ -205,6 +205,10 @@ START_TEST(bench)
     run(ARGS("bench", "graph", "--topology", "window", "--length", "64", "--runs", "1", "--real", "double", "--json", "-"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"instance_bytes\""));
+    gsa_cli_write("words.txt", "good film\nbad\nfilms\nood\n");
+    run(ARGS("bench", "lexicon", "--lexicon", "words.txt", "--text", "dev.tsv", "--runs", "1", "--json", "-"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "4 matches")); /* good in "good one", bad twice, ood: not films */
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"mb_per_s\""));
     run(ARGS("bench", "train", "sum.ini", "--runs", "1"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "sum.ini"));
     gsa_cli_leave();
@@ -236,6 +240,26 @@ START_TEST(train_eval_predict)
     ck_assert(gsa_cli_exists("p.txt"));
     json_decref(trained);
     json_decref(measured);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The dictionary's path is kept in the checkpoint; without the file nothing goes on, and a sentence says which it is. */
+START_TEST(a_dictionary_is_found_again)
+{
+    gsa_cli_enter();
+    gsa_cli_write("words.txt", "good\nbad\nfilm\n");
+    gsa_cli_write("bipartite.ini", "[task]\nname = text_classification\n[model]\nhidden = 8\nheads = 2\n"
+                                   "[train]\nepochs = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\ntest = dev.tsv\n"
+                                   "tokens = chars\n[encoder.1]\ntopology = char_word\nlexicon = words.txt\nlayers = 2\n");
+    run(ARGS("train", "bipartite.ini", "--out", "run"), NULL);
+    run(ARGS("predict", "--model", "run"), "good film\nbad\n");
+    ck_assert_int_eq(count_of(ran.out, "\n"), 2);
+    ck_assert_int_eq(rename("words.txt", "list.txt"), 0);
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_ptr_nonnull(strstr(ran.err, "config.ini: [encoder.N]: topology 'char_word': lexicon: 'words.txt' cannot be"));
+    run(ARGS("eval", "--model", "run", "--set", "encoder.1.lexicon=list.txt"), NULL);
     gsa_cli_leave();
 }
 END_TEST
@@ -311,7 +335,8 @@ static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_
                                        GSA_TEST(topologies), GSA_TEST(doctor) };
 static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
-static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(resume_and_threads) };
+static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(a_dictionary_is_found_again),
+                                      GSA_TEST(resume_and_threads) };
 static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_TEST(second_signal_ends) };
 
 int main(int argc, char **argv)

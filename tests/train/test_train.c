@@ -607,7 +607,7 @@ START_TEST(wrong_data_and_wrong_checkpoints)
     const char *cuda[] = { "data.train=x" };
     const gsa_train_options device = { .recipe = r.path, .device = "cuda", .overrides = cuda, .n_overrides = 1 };
     ck_assert_int_eq(gsa_train(NULL, &device, &r.result, &r.error), GSA_ERR_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(r.error.text, "no CUDA backend"));
+    ck_assert_ptr_nonnull(strstr(r.error.text, "cuda"));
     rig_close(&r);
 }
 END_TEST

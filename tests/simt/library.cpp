@@ -1,0 +1,74 @@
+/* library.cpp - what stands in for cuBLAS and CUB on the executor: plain loops on device memory (kernels/cuda/library.h). The real
+ * ones are tested on a device. */
+#include "kernels/cuda/library.h"
+#include <stdlib.h>
+
+/* Device memory is shut outside kernels and copies. */
+struct visible {
+    visible() { simt_device_visible(1); }
+    ~visible() { simt_device_visible(0); }
+};
+
+gsa_status gsa_cuda_library_open(gsa_backend *, gsa_error *)
+{
+    return GSA_OK;
+}
+
+void gsa_cuda_library_close(gsa_backend *)
+{
+}
+
+const char *gsa_cuda_library_name(gsa_backend *)
+{
+    return "plain loops of the executor";
+}
+
+gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
+{
+    GSA_TRY(GSA_CUDA(b, simt_sticky()));
+    const visible open;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            float *c = p->c + i * p->ldc + j, sum = 0;
+            for (int64_t l = 0; l < p->k; l++)
+                sum += p->a[p->transpose_a ? l * p->lda + i : i * p->lda + l] * p->b[p->transpose_b ? j * p->ldb + l : l * p->ldb + j];
+            *c = p->alpha * sum + (p->accumulate ? *c : 0);
+        }
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
+{
+    GSA_TRY(GSA_CUDA(b, simt_sticky()));
+    const visible open;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t next = sum + at[i];
+        at[i] = sum;
+        sum = next;
+    }
+    return GSA_OK;
+}
+
+/* A counting sort a byte at a time: stable, as CUB's. */
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values,
+                         int64_t count, int bits)
+{
+    GSA_TRY(GSA_CUDA(b, simt_sticky()));
+    const visible open;
+    int64_t *order = (int64_t *)calloc((size_t)count + 1, sizeof *order), *next = (int64_t *)calloc((size_t)count + 1, sizeof *next);
+    if (order == NULL || next == NULL) abort();
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    for (int shift = 0; shift < bits; shift += 8) {
+        int64_t start[257] = { 0 };
+        const uint32_t mask = bits - shift >= 8 ? 255u : (1u << (bits - shift)) - 1;
+        for (int64_t i = 0; i < count; i++) start[(keys[i] >> shift & mask) + 1]++;
+        for (int d = 0; d < 256; d++) start[d + 1] += start[d];
+        for (int64_t i = 0; i < count; i++) next[start[keys[order[i]] >> shift & mask]++] = order[i];
+        for (int64_t i = 0; i < count; i++) order[i] = next[i];
+    }
+    for (int64_t i = 0; i < count; i++) keys_out[i] = keys[order[i]], values_out[i] = values[order[i]];
+    free(order);
+    free(next);
+    return GSA_OK;
+}

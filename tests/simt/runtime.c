@@ -1,0 +1,226 @@
+/* runtime.c - the executor's device memory, copies and the rest of the runtime API. */
+#define _GNU_SOURCE
+#include "simt.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#if defined(WITH_ASAN)
+#include <sanitizer/asan_interface.h>
+#define HIDE(at, bytes) ASAN_POISON_MEMORY_REGION(at, bytes)
+#define SHOW(at, bytes) ASAN_UNPOISON_MEMORY_REGION(at, bytes)
+#else
+#define HIDE(at, bytes) ((void)(at), (void)(bytes))
+#define SHOW(at, bytes) ((void)(at), (void)(bytes))
+#endif
+
+enum { ALIGN = 256 };
+
+typedef struct block {
+    struct block *next;
+    unsigned char *at;
+    size_t bytes;
+    int pinned;
+} block;
+
+static struct memory {
+    block *blocks;
+    int64_t total, used, live, countdown;
+    int devices;
+} mem = { .total = INT64_C(1) << 30, .devices = 1 };
+
+void simt_memory(int64_t bytes)
+{
+    mem.total = bytes;
+}
+void simt_fail_malloc(int64_t nth)
+{
+    mem.countdown = nth;
+}
+void simt_devices(int count)
+{
+    mem.devices = count;
+}
+int64_t simt_live(void)
+{
+    return mem.live;
+}
+
+void simt_device_visible(int yes)
+{
+    for (const block *b = mem.blocks; b; b = b->next)
+        if (b->pinned) continue;
+        else if (yes) SHOW(b->at, b->bytes);
+        else HIDE(b->at, b->bytes);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+static cudaError_t take(void **at, size_t bytes, int pinned)
+{
+    *at = NULL;
+    if (simt_sticky() != cudaSuccess) return simt_sticky();
+    if (bytes == 0) return cudaSuccess;
+    if (mem.countdown > 0 && --mem.countdown == 0) return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
+    if (!pinned && (int64_t)bytes > mem.total - mem.used) return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
+    block *b = malloc(sizeof *b);
+    unsigned char *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+    if (b == NULL || memory == NULL) abort();
+    memset(memory, 0xff, bytes); /* NaN, and -1 */
+    *b = (block){ mem.blocks, memory, bytes, pinned };
+    mem.blocks = b;
+    mem.live++;
+    if (!pinned) mem.used += (int64_t)bytes, HIDE(memory, bytes);
+    *at = memory;
+    return cudaSuccess;
+}
+
+static cudaError_t give(void *at, int pinned)
+{
+    if (at == NULL) return simt_sticky();
+    for (block **link = &mem.blocks; *link; link = &(*link)->next) {
+        block *b = *link;
+        if (b->at != at || b->pinned != pinned) continue;
+        *link = b->next;
+        if (!pinned) mem.used -= (int64_t)b->bytes;
+        mem.live--;
+        SHOW(b->at, b->bytes);
+        free(b->at);
+        free(b);
+        return simt_sticky();
+    }
+    return simt_fail(cudaErrorInvalidValue, 0, "freed what was never allocated");
+}
+
+cudaError_t cudaMalloc(void **at, size_t bytes)
+{
+    return take(at, bytes, 0);
+}
+cudaError_t cudaFree(void *at)
+{
+    return give(at, 0);
+}
+cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return take(at, bytes, 1);
+}
+cudaError_t cudaFreeHost(void *at)
+{
+    return give(at, 1);
+}
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
+{
+    *unused = (size_t)(mem.total - mem.used);
+    *total = (size_t)mem.total;
+    return simt_sticky();
+}
+
+static int on_device(const void *at, size_t bytes)
+{
+    for (const block *b = mem.blocks; b; b = b->next)
+        if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes) return 1;
+    return 0;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    (void)stream;
+    if (simt_sticky() != cudaSuccess) return simt_sticky();
+    if (bytes == 0) return cudaSuccess;
+    if ((kind != cudaMemcpyDeviceToHost) != on_device(to, bytes) || (kind != cudaMemcpyHostToDevice) != on_device(from, bytes))
+        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says", bytes);
+    simt_device_visible(1);
+    memmove(to, from, bytes);
+    simt_device_visible(0);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    if (simt_sticky() != cudaSuccess) return simt_sticky();
+    if (bytes == 0) return cudaSuccess;
+    if (!on_device(at, bytes)) return simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", bytes);
+    simt_device_visible(1);
+    memset(at, byte, bytes);
+    simt_device_visible(0);
+    return cudaSuccess;
+}
+
+/* ---- devices, streams, events: everything is done when a call returns ------------------------------------------------ */
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = mem.devices;
+    return mem.devices > 0 ? simt_sticky() : cudaErrorNoDevice;
+}
+cudaError_t cudaSetDevice(int device)
+{
+    return device >= 0 && device < mem.devices ? simt_sticky() : simt_fail(cudaErrorInvalidDevice, 0, "no device %d", device);
+}
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
+{
+    (void)device;
+    *value = what == cudaDevAttrMultiProcessorCount ? 4 : what == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return simt_sticky();
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = NULL;
+    return simt_sticky();
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    (void)stream;
+    return simt_sticky();
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    (void)stream;
+    return simt_sticky();
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = NULL;
+    return simt_sticky();
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    (void)event;
+    return simt_sticky();
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    (void)event, (void)stream;
+    return simt_sticky();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    (void)event;
+    return simt_sticky();
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    default: return "cudaErrorLaunchFailure";
+    }
+}
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaSuccess ? "no error" : simt_message();
+}

@@ -1,0 +1,223 @@
+/* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which term binds. One JSON
+ * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
+ *
+ *   gpu_bench [--quick]
+ *
+ * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run index):
+ *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a copy measured here,
+ * and 4 E D (10 E D) operations over the card's fp32 rate; what is printed binds is the larger. Gathers that leave the second-level cache are
+ * not in it. */
+#include "graph/batch.h"
+#include "kernels/cuda.h"
+#include "kernels/cuda/state.h"
+#include "topologies/pattern.h"
+#include "topologies/spec.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench_case {
+    const char *spec;
+    int32_t length, examples, heads, dim;
+};
+static const bench_case cases[] = {
+    { "star", 32, 64, 8, 64 },       { "star", 32768, 1, 8, 64 },      { "ring", 32768, 1, 8, 64 },        { "window:width=5", 32768, 1, 8, 64 },
+    { "window:width=33", 4096, 8, 8, 64 }, { "window:width=257", 4096, 8, 8, 64 }, { "bpt:k=4", 512, 32, 8, 64 }, { "bpt:k=4", 2048, 8, 8, 64 },
+    { "bpt:k=4", 32768, 1, 8, 64 },  { "bpt:k=64:causal", 8192, 1, 8, 64 }, { "full", 512, 8, 8, 64 },      { "star", 32768, 1, 10, 10 },
+    { "star", 32768, 1, 6, 50 },     { "window:width=5", 32768, 1, 3, 100 },
+};
+enum { CALLS = 20, ROUNDS = 7 };
+
+static void stop(const char *what)
+{
+    fprintf(stderr, "gpu_bench: %s\n", what);
+    exit(1);
+}
+
+static void must(gsa_backend *b, gsa_status status)
+{
+    if (status != GSA_OK) stop(b->error.text);
+}
+
+static void *numbers(gsa_backend *b, int64_t count, unsigned seed)
+{
+    float *host = (float *)malloc(sizeof(float) * (size_t)(count + 1));
+    void *at = b->alloc(b, count * 4);
+    if (!host || !at) stop(at ? "no host memory" : b->error.text);
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        host[i] = (float)(seed >> 8) / 8388608.0f - 1.0f;
+    }
+    must(b, b->upload(b, at, host, count * 4));
+    free(host);
+    return at;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+/* Median milliseconds of one call. */
+static double time_op(gsa_backend *b, gsa_status (*op)(gsa_backend *, const gsa_attend_args *), const gsa_attend_args *args)
+{
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaEvent_t from, to;
+    float all[ROUNDS];
+    cudaEventCreate(&from), cudaEventCreate(&to);
+    for (int i = 0; i < 3; i++) must(b, op(b, args));
+    for (int round = 0; round < ROUNDS; round++) {
+        cudaEventRecord(from, stream);
+        for (int i = 0; i < CALLS; i++) must(b, op(b, args));
+        cudaEventRecord(to, stream);
+        cudaEventSynchronize(to);
+        cudaEventElapsedTime(&all[round], from, to);
+    }
+    cudaEventDestroy(from), cudaEventDestroy(to);
+    qsort(all, ROUNDS, sizeof *all, ascending);
+    return (double)all[ROUNDS / 2] / CALLS;
+}
+
+/* Bytes a second of a large copy, read and written. */
+static double copy_rate(gsa_backend *b)
+{
+    const int64_t bytes = INT64_C(1) << 30;
+    void *from = b->alloc(b, bytes), *to = b->alloc(b, bytes);
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaEvent_t start, end;
+    float ms = 0;
+    if (!from || !to) stop(b->error.text);
+    cudaEventCreate(&start), cudaEventCreate(&end);
+    for (int i = 0; i < 12; i++) {
+        if (i == 2) cudaEventRecord(start, stream);
+        must(b, b->copy(b, to, from, bytes));
+    }
+    cudaEventRecord(end, stream);
+    cudaEventSynchronize(end);
+    cudaEventElapsedTime(&ms, start, end);
+    b->free(b, from), b->free(b, to);
+    return 10 * 2 * (double)bytes / ((double)ms * 1e-3);
+}
+
+struct card {
+    char name[256];
+    double copy, flops;
+};
+
+static card measure_card(gsa_backend *b)
+{
+    cudaDeviceProp p;
+    card found = {};
+    int clock = 0;
+    cudaGetDeviceProperties(&p, 0);
+    cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
+    snprintf(found.name, sizeof found.name, "%s", p.name);
+    found.copy = copy_rate(b);
+    found.flops = 2.0 * 128 * p.multiProcessorCount * clock * 1e3;
+    return found;
+}
+
+static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *pass, double ms, double bytes,
+                      double flops)
+{
+    const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3, floor = by_bytes > by_flops ? by_bytes : by_flops;
+    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, \"pass\": \"%s\", \"rows\": %lld, "
+           "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, \"binds\": \"%s\", \"bytes\": %.0f, "
+           "\"gather_gb_s\": %.1f, \"gflop_s\": %.1f}\n",
+           at->spec, at->length, at->examples, at->heads, at->dim, phase, pass, (long long)e->rows, (long long)e->edge_total,
+           (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops", bytes,
+           8e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
+}
+
+static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_edges *e, int label_use)
+{
+    const int64_t width = (int64_t)at->heads * at->dim, labels = e->labels > 0 ? e->labels : 1;
+    gsa_part parts[GSA_MAX_KINDS] = {};
+    void *made[8 + 4 * GSA_MAX_KINDS];
+    int n = 0;
+    double sources = 0;
+    gsa_attend_args a = {};
+    for (int k = 0; k < e->kinds; k++) {
+        void *planes[4];
+        if (e->part_rows[k] == 0) continue;
+        for (int i = 0; i < 4; i++) made[n++] = planes[i] = numbers(b, e->part_rows[k] * width, (unsigned)(n + 1));
+        parts[k] = gsa_part{ planes[0], planes[1], planes[2], planes[3] };
+        sources += (double)e->part_rows[k];
+    }
+    a.edges = e, a.heads = at->heads, a.head_dim = at->dim, a.scale = 0.1, a.parts = parts;
+    a.q = made[n++] = numbers(b, e->rows * width, 1), a.dout = made[n++] = numbers(b, e->rows * width, 2);
+    a.out = made[n++] = numbers(b, e->rows * width, 3), a.dq = made[n++] = numbers(b, e->rows * width, 4);
+    a.lse = made[n++] = numbers(b, e->rows * at->heads, 5);
+    if (label_use == GSA_KEY_VECTORS)
+        a.label_vectors = made[n++] = numbers(b, labels * at->dim, 6), a.dlabel_vectors = made[n++] = numbers(b, labels * at->dim, 7);
+    const double d = (double)width, rows = (double)e->rows, edges = (double)e->edge_total,
+                 index = 16 * rows + (double)sizeof(gsa_run) * (double)e->run_total;
+    print_row(c, at, phase, e, "forward", time_op(b, b->attend_forward, &a), 4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index,
+              4 * edges * d);
+    print_row(c, at, phase, e, "backward", time_op(b, b->attend_backward, &a),
+              4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges, 10 * edges * d);
+    fflush(stdout);
+    for (int i = 0; i < n; i++) b->free(b, made[i]);
+}
+
+static gsa_pattern *open_pattern(gsa_registry *registry, const char *text)
+{
+    gsa_stack_spec spec;
+    gsa_pattern *pattern = NULL;
+    gsa_error error = {};
+    if (gsa_spec_parse(NULL, text, &spec, &error) != GSA_OK) stop(error.text);
+    const gsa_part_spec *part = &spec.segments[0].parts[0];
+    if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) != GSA_OK) stop(error.text);
+    gsa_spec_release(&spec);
+    return pattern;
+}
+
+static void run_case(gsa_backend *b, gsa_registry *registry, const card *c, const bench_case *at)
+{
+    gsa_pattern *pattern = open_pattern(registry, at->spec);
+    const gsa_schema *schema = gsa_pattern_schema(pattern);
+    gsa_example example = {};
+    gsa_instance *instance = NULL, *all[64];
+    gsa_batch *batch = NULL;
+    gsa_error error = {};
+    int64_t bytes;
+    example.struct_size = sizeof example, example.length = at->length, example.heads = at->heads;
+    if (gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK) stop(error.text);
+    for (int i = 0; i < at->examples; i++) all[i] = instance;
+    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK || gsa_batch_build(batch, all, at->examples, &error) != GSA_OK) stop(error.text);
+    const void *block = gsa_batch_block(batch, &bytes);
+    void *copy = b->alloc(b, bytes);
+    if (copy == NULL) stop(b->error.text);
+    must(b, b->upload(b, copy, block, bytes));
+    for (int phase = 0; phase < gsa_schema_phases(schema); phase++) {
+        gsa_edges edges;
+        const gsa_phase *p = gsa_schema_phase(schema, phase);
+        if (p->aggregate != GSA_ATTEND || p->per_head) continue;
+        gsa_batch_edges(batch, phase, copy, &edges);
+        run_phase(b, c, at, phase, &edges, p->label_use);
+    }
+    b->free(b, copy);
+    gsa_batch_release(batch);
+    gsa_instance_release(instance);
+    gsa_pattern_release(pattern);
+}
+
+int main(int argc, char **argv)
+{
+    gsa_backend *b = NULL;
+    gsa_registry *registry = NULL;
+    gsa_error error = {};
+    const int quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
+        fprintf(stderr, "gpu_bench: skipped: %s\n", error.text);
+        return 77;
+    }
+    if (gsa_registry_create(NULL, &registry, &error) != GSA_OK) stop(error.text);
+    const card c = measure_card(b);
+    printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f}\n", c.name, c.copy * 1e-9, c.flops * 1e-9);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!quick || i % 4 == 0) run_case(b, registry, &c, &cases[i]);
+    gsa_registry_release(registry);
+    gsa_backend_release(b);
+    return 0;
+}
