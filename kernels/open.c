@@ -1,6 +1,6 @@
 /* open.c - devices by name. */
 #include <string.h>
-#include "kernels/backend.h"
+#include "kernels/cuda.h"
 
 static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
@@ -10,9 +10,18 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
 
 static gsa_status open_cuda(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
-    (void)system, (void)real, (void)threads;
-    *backend = NULL;
-    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
+    (void)threads;
+    return gsa_backend_cuda(system, real, 0, backend, error);
+}
+
+/* cuda where it can be had, else cpu; then the backend's error holds the sentence with which cuda was refused. */
+static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+{
+    gsa_error why = { 0 };
+    if (open_cuda(system, real, threads, backend, &why) == GSA_OK) return GSA_OK;
+    const gsa_status status = open_cpu(system, real, threads, backend, error);
+    if (status == GSA_OK && gsa_cuda_is_built()) (*backend)->error = why;
+    return status;
 }
 
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
@@ -21,7 +30,7 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
     static const struct {
         const char *name;
         gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
-    } devices[] = { { "auto", open_cpu }, { "cpu", open_cpu }, { "cuda", open_cuda }, { "ref", gsa_backend_ref } };
+    } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "cuda", open_cuda }, { "ref", gsa_backend_ref } };
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strcmp(device, devices[i].name) == 0) return devices[i].open(system, real, threads, backend, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, ref, cuda or auto", device);

@@ -4,11 +4,17 @@
 #define GSA_PHILOX_H
 #include <stdint.h>
 
+#if defined(__CUDACC__)
+#define GSA_ANYWHERE __host__ __device__
+#else
+#define GSA_ANYWHERE
+#endif
+
 typedef struct gsa_philox {
     uint32_t word[4];
 } gsa_philox;
 
-static inline gsa_philox gsa_philox4x32(gsa_philox c, uint32_t key0, uint32_t key1)
+GSA_ANYWHERE static inline gsa_philox gsa_philox4x32(gsa_philox c, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
         const uint64_t a = (uint64_t)0xD2511F53u * c.word[0], b = (uint64_t)0xCD9E8D57u * c.word[2];

@@ -1,0 +1,25 @@
+/* cuda.h - the CUDA backend. In a build without it the constructor fails with a sentence.
+ *
+ * Law. Float only. All work of a backend is queued on one stream of one device, in the order of the calls; a call returns
+ *      before the work is done, except download, which waits. What a kernel finds wrong with the data (an id outside its
+ *      table) is therefore reported by the next download, as GSA_ERR_ARGUMENT with the op's name and the row; until then the
+ *      bad row counts as zero. An error of the device itself that a process cannot survive ("sticky") is GSA_ERR_DEVICE: from
+ *      then on every call fails with the same sentence at once, so nothing more is read from device memory.
+ *      No device memory: GSA_ERR_MEMORY with the bytes asked for, free and total; the backend works on afterwards. */
+#ifndef GSA_CUDA_H
+#define GSA_CUDA_H
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `device` counts from 0. GSA_ERR_UNSUPPORTED when this build, machine or device cannot: the sentence says which and why. */
+gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend, gsa_error *error);
+
+int gsa_cuda_is_built(void); /* 0: this build has no such backend, and the constructor says so */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,225 @@
+/* aggregate.cu - y_u = sum or mean of v over the in-edges of u; dv_v += dy_u or dy_u / degree over the out-edges of v.
+ *
+ * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a time, then walk them together. */
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/plan.h"
+
+enum { WARPS = GSA_THREADS / GSA_WARP };
+
+typedef struct aggregate_job {
+    int64_t rows, cols, slices;
+    int mean, pieced, backward;
+    int32_t length, kinds;
+    const int64_t *piece, *offset, *run_offset, *run_first, *row_offset;
+    const gsa_run *runs;
+    const gsa_cuda_entry *entries;
+    const gsa_transposed *out_edge;
+    float *y, *part;
+    const float *dy;
+    const float *v[GSA_MAX_KINDS];
+    float *dv[GSA_MAX_KINDS];
+    int64_t part_first[GSA_MAX_KINDS + 1];
+} aggregate_job;
+
+typedef struct aggregate_item {
+    int64_t row, first, number;
+    int32_t count;
+    bool live;
+} aggregate_item;
+
+/* Which row or piece; rows with more than `length` edges are left to the pieced launch. */
+GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t owner)
+{
+    aggregate_item at = { owner, 0, owner, 0, false };
+    if (!job.pieced) {
+        if (owner >= job.rows) return at;
+        const int64_t degree = __ldg(job.offset + owner + 1) - __ldg(job.offset + owner);
+        at.live = job.piece == NULL || degree <= job.length;
+        at.count = at.live ? (int32_t)degree : 0;
+        return at;
+    }
+    if (owner >= __ldg(job.piece + job.rows)) return at;
+    at.live = true;
+    at.row = gsa_last_at_most(job.piece, 0, job.rows, owner);
+    at.first = (owner - __ldg(job.piece + at.row)) * job.length;
+    const int64_t left = __ldg(job.offset + at.row + 1) - __ldg(job.offset + at.row) - at.first;
+    at.count = (int32_t)(left < job.length ? left : job.length);
+    return at;
+}
+
+/* Where the edge reads: the row of v in its kind. */
+GSA_DEVICE const float *source_row(const aggregate_job &job, int32_t source, int kind)
+{
+    return job.v[kind] + source * job.cols;
+}
+
+/* One lane's edge of the next 32: its row, and its weight in the sum. */
+GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run, int32_t &done, int base, int lane,
+                                  float *weight)
+{
+    const int left = at.count - base;
+    const int64_t edge = __ldg(job.offset + at.row) + at.first + base + lane;
+    *weight = 1;
+    if (job.backward) {
+        if (lane >= left) return NULL;
+        const int64_t row = __ldg(&job.out_edge[edge].row);
+        if (job.mean) *weight = 1 / (float)(__ldg(job.row_offset + row + 1) - __ldg(job.row_offset + row));
+        return job.dy + row * job.cols;
+    }
+    if (job.entries) {
+        if (lane >= left) return NULL;
+        const gsa_cuda_entry entry = job.entries[edge];
+        return source_row(job, entry.source, (int)(entry.tag % GSA_MAX_KINDS));
+    }
+    const float *mine = NULL;
+    for (int filled = 0; filled < GSA_WARP && filled < left;) {
+        const gsa_run next = job.runs[run];
+        const int take = min(next.count - done, (int)GSA_WARP - filled), i = done + lane - filled;
+        if (lane >= filled && lane < filled + take && lane < left) mine = source_row(job, next.first + i * next.step, next.kind);
+        filled += take;
+        done += take;
+        if (done == next.count) run++, done = 0;
+    }
+    return mine;
+}
+
+GSA_DEVICE int kind_of(const aggregate_job &job, int64_t source)
+{
+    int kind = 0;
+    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
+    return kind;
+}
+
+/* Where the sum of a row goes: y, or dv of the source's kind (NULL: not wanted, or another launch's). */
+GSA_DEVICE float *target_row(const aggregate_job &job, int64_t row)
+{
+    if (!job.backward) return job.y + row * job.cols;
+    const int kind = kind_of(job, row);
+    return job.dv[kind] ? job.dv[kind] + (row - job.part_first[kind]) * job.cols : NULL;
+}
+
+GSA_DEVICE void store_sum(const aggregate_job &job, const aggregate_item &at, int64_t column, float sum)
+{
+    const int64_t degree = __ldg(job.offset + at.row + 1) - __ldg(job.offset + at.row);
+    float *to = target_row(job, at.row);
+    if (job.backward) {
+        if (to) to[column] += sum;
+    } else to[column] = job.mean && degree > 0 ? sum / (float)degree : sum;
+}
+
+static __global__ void __launch_bounds__(GSA_THREADS) aggregate_rows(GSA_ARGUMENT(aggregate_job) job)
+{
+    GSA_SHARED(const float *, from, [GSA_THREADS]);
+    GSA_SHARED(float, weights, [GSA_THREADS]);
+    const int lane = threadIdx.x % GSA_WARP, mine = threadIdx.x - lane;
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP, column = warp % job.slices * GSA_WARP + lane;
+    const aggregate_item at = find_item(job, warp / job.slices);
+    int64_t run = 0;
+    int32_t done = 0;
+    float sum = 0;
+    if (!at.live) return; /* a whole warp */
+    if (!job.backward && !job.entries && at.count > 0) {
+        run = __ldg(job.run_offset + at.row);
+        if (at.first > 0) {
+            const int64_t edge = __ldg(job.offset + at.row) + at.first;
+            run = gsa_last_at_most(job.run_first, run, __ldg(job.run_offset + at.row + 1), edge);
+            done = (int32_t)(edge - __ldg(job.run_first + run));
+        }
+    }
+    for (int base = 0; base < at.count; base += GSA_WARP) {
+        from[threadIdx.x] = find_edge(job, at, run, done, base, lane, &weights[threadIdx.x]);
+        __syncwarp();
+        const int edges = min(at.count - base, (int)GSA_WARP);
+        if (column < job.cols)
+            for (int e = 0; e < edges; e++) sum += weights[mine + e] * __ldg(from[mine + e] + column);
+        __syncwarp();
+    }
+    if (column >= job.cols) return;
+    if (job.pieced) job.part[at.number * job.cols + column] = sum;
+    else store_sum(job, at, column, sum);
+}
+
+/* A block a piece; the first of a row adds them all up, in their order. */
+static __global__ void __launch_bounds__(GSA_THREADS) aggregate_merge(GSA_ARGUMENT(aggregate_job) job)
+{
+    if ((int64_t)blockIdx.x >= __ldg(job.piece + job.rows)) return;
+    aggregate_item at = find_item(job, blockIdx.x);
+    const int64_t first = __ldg(job.piece + at.row), last = __ldg(job.piece + at.row + 1);
+    if (first != (int64_t)blockIdx.x) return;
+    for (int64_t c = threadIdx.x; c < job.cols; c += GSA_THREADS) {
+        float sum = 0;
+        for (int64_t p = first; p < last; p++) sum += job.part[p * job.cols + c];
+        store_sum(job, at, c, sum);
+    }
+}
+
+/* The rows, then the hubs. */
+static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job, const gsa_cuda_cut *cut)
+{
+    int64_t blocks;
+    void *room;
+    job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
+    job->piece = cut->piece, job->length = cut->length, job->pieced = 0;
+    GSA_TRY(gsa_cuda_grid(b, op, job->rows * job->slices, WARPS, &blocks));
+    GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
+    if (cut->piece == NULL) return GSA_OK;
+    GSA_TRY(gsa_cuda_scratch(b, op, cut->bound * job->cols, sizeof(float), &room));
+    job->part = (float *)room, job->pieced = 1;
+    GSA_TRY(gsa_cuda_grid(b, op, cut->bound * job->slices, WARPS, &blocks));
+    GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
+    return GSA_RUN(b, aggregate_merge, cut->bound, GSA_THREADS, *job);
+}
+
+static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward, int64_t cols)
+{
+    GSA_TRY(gsa_cuda_shape(b, op, edges->rows, cols));
+    GSA_TRY(gsa_cuda_check_edges(b, op, edges, backward));
+    return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
+}
+
+static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols)
+{
+    const gsa_cuda_plan *plan;
+    aggregate_job job = {};
+    GSA_TRY(check(b, "aggregate_forward", edges, 0, cols));
+    if (edges->rows == 0 || cols == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, 0, &plan));
+    job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = (float *)y;
+    job.offset = edges->edge_offset, job.run_offset = edges->run_offset, job.runs = edges->runs;
+    job.run_first = plan->run_first, job.entries = plan->entries;
+    for (int k = 0; k < edges->kinds; k++)
+        if (edges->part_rows[k] > 0) job.v[k] = (const float *)parts[k].v;
+    return launch(b, "aggregate_forward", &job, &plan->in);
+}
+
+static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy, const gsa_edges *edges, int mean,
+                                     int64_t cols)
+{
+    const gsa_cuda_plan *plan;
+    aggregate_job job = {};
+    int left[GSA_MAX_KINDS], more = 0;
+    GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
+    if (edges->rows == 0 || cols == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, 1, &plan));
+    job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1, job.kinds = edges->kinds;
+    job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset, job.dy = (const float *)dy;
+    for (int k = 0; k <= edges->kinds; k++) job.part_first[k] = k < edges->kinds ? plan->part_first[k] : plan->sources;
+    for (int k = 0; k < edges->kinds; k++) more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
+    while (more > 0) { /* kinds with one plane take turns: each launch has one writer an element */
+        for (int k = 0; k < edges->kinds; k++) {
+            job.dv[k] = left[k] ? (float *)parts[k].dv : NULL;
+            for (int o = 0; o < k && job.dv[k]; o++)
+                if (job.dv[o] == job.dv[k]) job.dv[k] = NULL;
+        }
+        for (int k = 0; k < edges->kinds; k++)
+            if (job.dv[k]) left[k] = 0, more--;
+        GSA_TRY(launch(b, "aggregate_backward", &job, &plan->out_cut));
+    }
+    return GSA_OK;
+}
+
+void gsa_cuda_fill_aggregate(gsa_backend *b)
+{
+    b->aggregate_forward = aggregate_forward;
+    b->aggregate_backward = aggregate_backward;
+}

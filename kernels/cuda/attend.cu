@@ -1,0 +1,384 @@
+/* attend.cu - the attention ops: which passes run, over which items, and what they leave to merge. */
+#include "kernels/cuda/attend.h"
+#include "kernels/cuda/columns.h"
+#include "kernels/cuda/library.h"
+
+/* ---- small kernels ---- */
+
+/* Row of a piece, or -1 behind the last; *first: the row's first piece. */
+GSA_DEVICE int64_t row_of_piece(const attend_job &job, int64_t piece, int64_t *first)
+{
+    if (piece >= __ldg(job.piece + job.rows)) return -1;
+    const int64_t row = gsa_last_at_most(job.piece, 0, job.rows, piece);
+    *first = __ldg(job.piece + row);
+    return row;
+}
+
+/* (top, sum) of a hub's head over its pieces, in their order. */
+GSA_DEVICE float2 merge_states(const float2 *state, int64_t first, int64_t last, int32_t heads, int32_t head)
+{
+    float2 all = state[first * heads + head];
+    for (int64_t p = first + 1; p < last; p++) {
+        const float2 next = state[p * heads + head];
+        const float top = fmaxf(all.x, next.x);
+        all = make_float2(top, all.y * __expf(all.x - top) + next.y * __expf(next.x - top));
+    }
+    return all;
+}
+
+/* A block a piece; the first piece of a row merges them all. */
+static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT(attend_job) job)
+{
+    int64_t first = 0;
+    const int64_t row = row_of_piece(job, blockIdx.x, &first);
+    if (row < 0 || first != (int64_t)blockIdx.x) return;
+    const int64_t last = __ldg(job.piece + row + 1);
+    for (int32_t h = threadIdx.x; h < job.heads; h += GSA_THREADS) {
+        const float2 all = merge_states(job.state, first, last, job.heads, h);
+        job.lse[row * job.heads + h] = all.y == 0 ? -INFINITY : all.x + logf(all.y);
+    }
+    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
+        const int32_t head = (int32_t)(c / job.dim);
+        const float2 all = merge_states(job.state, first, last, job.heads, head);
+        float sum = 0;
+        for (int64_t p = first; p < last; p++) sum += __expf(job.state[p * job.heads + head].x - all.x) * job.part[p * job.width + c];
+        job.out[row * job.width + c] = all.y == 0 ? 0 : sum / all.y;
+    }
+}
+
+/* dq of a hub += its pieces, in their order. */
+static __global__ void __launch_bounds__(GSA_THREADS) merge_rows(GSA_ARGUMENT(attend_job) job)
+{
+    int64_t first = 0;
+    const int64_t row = row_of_piece(job, blockIdx.x, &first);
+    if (row < 0 || first != (int64_t)blockIdx.x) return;
+    const int64_t last = __ldg(job.piece + row + 1);
+    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
+        float sum = 0;
+        for (int64_t p = first; p < last; p++) sum += job.part[p * job.width + c];
+        job.dq[row * job.width + c] += sum;
+    }
+}
+
+/* dk and dv of a source with many out-edges, likewise. */
+static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT(attend_job) job)
+{
+    int64_t first = 0;
+    const int64_t source = row_of_piece(job, blockIdx.x, &first);
+    if (source < 0 || first != (int64_t)blockIdx.x) return;
+    int kind = 0;
+    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
+    float *dk = job.dk[kind], *dv = job.dv[kind];
+    const int64_t last = __ldg(job.piece + source + 1), to = (source - job.part_first[kind]) * job.width;
+    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
+        float sum = 0, sum2 = 0;
+        if (dk == NULL && dv == NULL) continue;
+        for (int64_t p = first; p < last; p++) sum += job.part[p * job.width + c], sum2 += job.part2[p * job.width + c];
+        if (dk) dk[to + c] += sum;
+        if (dv) dv[to + c] += sum2;
+    }
+}
+
+typedef struct weights_job {
+    attend_job a;
+    float *weights;
+} weights_job;
+
+/* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for speed. */
+static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
+{
+    const attend_job &a = job.a;
+    const int64_t row = gsa_thread() / GSA_WARP;
+    if (row >= a.rows) return;
+    int64_t e = __ldg(a.edge_offset + row);
+    for (int64_t r = __ldg(a.run_offset + row); r < __ldg(a.run_offset + row + 1); r++) {
+        const gsa_run run = a.runs[r];
+        for (int64_t i = threadIdx.x % GSA_WARP; i < (int64_t)run.count * a.heads; i += GSA_WARP) {
+            const int32_t at = (int32_t)(i / a.heads), head = (int32_t)(i % a.heads), label = run.label + at * run.label_step;
+            const float lse = __ldg(a.kept_lse + row * a.heads + head);
+            const float *q = a.q + row * a.width + (int64_t)head * a.dim;
+            const float *k = a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
+            float sum = 0;
+            for (int32_t c = 0; c < a.dim; c++) sum += q[c] * (k[c] + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
+            const float s = a.scale * sum + (a.bias ? a.bias[(int64_t)label * a.heads + head] : 0);
+            job.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
+        }
+        e += run.count;
+    }
+}
+
+/* ---- what every pass needs ---- */
+gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count, const attend_job *job,
+                             int widest)
+{
+    int64_t blocks;
+    const int fits = job->dim % 4 == 0 ? 4 : job->dim % 2 == 0 ? 2 : 1, v = fits < widest ? fits : widest;
+    for (int i = 0; i < count; i++) {
+        if (table[i].v != v || v * table[i].g * table[i].c < job->dim) continue;
+        GSA_TRY(gsa_cuda_grid(b, op, job->items, GSA_THREADS / table[i].g, &blocks));
+        return GSA_RUN(b, table[i].kernel, blocks, GSA_THREADS, *job);
+    }
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
+                    (int)job->dim);
+}
+
+static int aligned(const void *at, int bytes)
+{
+    return (uintptr_t)at % (unsigned)bytes == 0;
+}
+
+/* The widest load, in floats, that every array allows. */
+static int widest_load(const gsa_attend_args *args)
+{
+    for (int v = 4; v > 1; v /= 2) {
+        int all = aligned(args->q, 4 * v) && aligned(args->out, 4 * v) && aligned(args->label_vectors, 4 * v) &&
+                  aligned(args->dout, 4 * v) && aligned(args->dq, 4 * v);
+        for (int k = 0; k < args->edges->kinds; k++) {
+            const gsa_part *part = &args->parts[k];
+            if (args->edges->part_rows[k] > 0)
+                all = all && aligned(part->k, 4 * v) && aligned(part->v, 4 * v) && aligned(part->dk, 4 * v) &&
+                      aligned(part->dv, 4 * v);
+        }
+        if (all) return v;
+    }
+    return 1;
+}
+
+static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
+{
+    if (args->heads < 0 || args->head_dim < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative", op, (int)args->heads,
+                        (int)args->head_dim);
+    GSA_TRY(gsa_cuda_check_edges(b, op, args->edges, backward));
+    GSA_TRY(gsa_cuda_shape(b, op, args->edges->rows, (int64_t)args->heads * args->head_dim));
+    GSA_TRY(gsa_cuda_shape(b, op, args->edges->edge_total, args->heads));
+    GSA_TRY(gsa_cuda_check_dropout(b, op, &args->dropout));
+    return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
+}
+
+static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda_plan *plan)
+{
+    const gsa_edges *edges = args->edges;
+    *job = attend_job{};
+    job->rows = edges->rows, job->width = (int64_t)args->heads * args->head_dim;
+    job->heads = args->heads, job->dim = args->head_dim, job->labels = edges->labels;
+    job->scale = (float)args->scale;
+    job->q = (const float *)args->q, job->r = (const float *)args->label_vectors, job->bias = (const float *)args->label_bias;
+    job->drop = gsa_cuda_drop_of(&args->dropout, edges);
+    job->run_offset = edges->run_offset, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
+    job->run_first = plan->run_first, job->entries = plan->entries;
+    job->out = (float *)args->out, job->lse = (float *)args->lse;
+    job->kept_out = job->out, job->kept_lse = job->lse;
+    job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
+    job->kinds = edges->kinds;
+    for (int k = 0; k < edges->kinds; k++)
+        if (edges->part_rows[k] > 0) job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
+}
+
+static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
+{
+    job->piece = cut->piece, job->length = cut->length;
+    job->pieced = 0, job->first_item = 0, job->items = rows * job->heads;
+}
+
+static void use_pieces(attend_job *job, int64_t first, int64_t count)
+{
+    job->pieced = 1, job->first_item = first * job->heads, job->items = count * job->heads;
+}
+
+static int64_t round4(int64_t floats)
+{
+    return (floats + 3) / 4 * 4;
+}
+
+/* ---- forward ---- */
+static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, int widest)
+{
+    void *room;
+    const int64_t states = round4(2 * bound * job->heads);
+    GSA_TRY(gsa_cuda_scratch(b, "attend_forward", states + bound * job->width, sizeof(float), &room));
+    job->state = (float2 *)room, job->part = (float *)room + states;
+    use_pieces(job, 0, bound);
+    GSA_TRY(gsa_attend_forward_pass(b, job, widest));
+    return GSA_RUN(b, merge_forward, bound, GSA_THREADS, *job);
+}
+
+static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
+{
+    const gsa_cuda_plan *plan;
+    attend_job job;
+    const int widest = widest_load(args);
+    GSA_TRY(check(b, "attend_forward", args, 0));
+    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, "attend_forward", args->edges, 0, &plan));
+    set_job(&job, args, plan);
+    use_cut(&job, &plan->in, args->edges->rows);
+    GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
+    if (plan->in.piece) GSA_TRY(forward_hubs(b, &job, plan->in.bound, widest));
+    if (args->weights == NULL) return GSA_OK;
+    int64_t blocks;
+    const weights_job weights = { job, (float *)args->weights };
+    GSA_TRY(gsa_cuda_grid(b, "attend_forward", job.rows, GSA_THREADS / GSA_WARP, &blocks));
+    return GSA_RUN(b, attend_weights, blocks, GSA_THREADS, weights);
+}
+
+/* ---- backward by destination ---- */
+
+/* Sums of ds by label for at most so many owners (rows or pieces) stand in memory at a time. */
+typedef struct label_work {
+    float *dvectors, *dbias;
+    float *sum, *piece_q, *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
+    int64_t owners;
+} label_work;
+
+/* dr += scale sum^T q;  db[l, h] += sum of the owners' sums */
+static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_work *work, const float *q, int64_t owners)
+{
+    const int64_t items = owners * job->heads;
+    if (work->dvectors && job->dim > 0) {
+        const gsa_cuda_product product = { work->dvectors, work->sum, q, job->labels, job->dim, items, job->dim, job->labels,
+                                           job->dim, 1, 0, 1, job->scale };
+        GSA_TRY(gsa_cuda_multiply(b, &product));
+    }
+    if (work->dbias == NULL) return GSA_OK;
+    return gsa_cuda_column_sums(b, "attend_backward", work->dbias, work->sum, owners, (int64_t)job->heads * job->labels,
+                                job->labels, work->partial);
+}
+
+/* Owners first .. first+count-1: the pass, and their share of the label gradients. */
+static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first, int64_t count, int widest)
+{
+    job->first_item = first * job->heads, job->items = count * job->heads;
+    job->label_sum = work->sum, job->piece_q = job->pieced ? work->piece_q : NULL;
+    if (work->sum == NULL) return gsa_attend_rows_pass(b, job, widest);
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
+    if (job->pieced) GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->piece_q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
+    GSA_TRY(gsa_attend_rows_pass(b, job, widest));
+    return add_labels(b, job, work, job->pieced ? work->piece_q : job->q + first * job->width, count);
+}
+
+/* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's own place. */
+static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work, int64_t owners, int widest)
+{
+    const int64_t step = work->sum ? work->owners : owners;
+    float *const part = job->part;
+    for (int64_t first = 0; first < owners; first += step) {
+        if (job->pieced) job->part = part + first * job->width;
+        GSA_TRY(rows_block(b, job, work, first, owners - first < step ? owners - first : step, widest));
+    }
+    job->part = part;
+    return GSA_OK;
+}
+
+typedef struct backward_room { /* floats of scratch, and where each array stands in it */
+    int64_t delta, part, part2, sum, piece_q, partial, total;
+} backward_room;
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan, label_work *work)
+{
+    backward_room room = {};
+    const int64_t bound = larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
+    const int64_t sums = (int64_t)job->heads * job->labels;
+    int64_t at = round4(job->rows * job->heads);
+    room.part = at, at += round4(bound * job->width);
+    room.part2 = at, at += round4(bound * job->width);
+    if ((work->dvectors || work->dbias) && sums > 0) {
+        const int64_t fit = gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float));
+        const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
+        work->owners = fit < 1 ? 1 : fit < most ? fit : most;
+        room.sum = at, at += round4(work->owners * sums);
+        room.piece_q = at, at += plan->in.piece ? round4(work->owners * job->width) : 0;
+        room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
+    }
+    room.total = at;
+    return room;
+}
+
+/* dq, delta and the label gradients. */
+static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const label_work *work, int widest)
+{
+    use_cut(job, &plan->in, job->rows);
+    GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
+    if (plan->in.piece == NULL) return GSA_OK;
+    job->pieced = 1;
+    GSA_TRY(rows_blocks(b, job, work, plan->in.bound, widest));
+    return job->dq ? GSA_RUN(b, merge_rows, plan->in.bound, GSA_THREADS, *job) : GSA_OK;
+}
+
+/* ---- backward by source ---- */
+static int shares_plane(const gsa_part *a, const gsa_part *c)
+{
+    return (a->dk && (a->dk == c->dk || a->dk == c->dv)) || (a->dv && (a->dv == c->dk || a->dv == c->dv));
+}
+
+/* Kinds that hold one value point to one plane: they take turns, so that each launch has one writer an element. Returns the
+ * number of turns. */
+static int take_turns(const gsa_attend_args *args, int *turn)
+{
+    int turns = 0;
+    for (int k = 0; k < args->edges->kinds; k++) {
+        turn[k] = -1;
+        if (args->edges->part_rows[k] == 0 || (args->parts[k].dk == NULL && args->parts[k].dv == NULL)) continue;
+        turn[k] = 0;
+        for (int o = 0; o < k; o++)
+            if (turn[o] >= turn[k] && shares_plane(&args->parts[k], &args->parts[o])) turn[k] = turn[o] + 1;
+        if (turn[k] >= turns) turns = turn[k] + 1;
+    }
+    return turns;
+}
+
+static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const gsa_attend_args *args, int widest)
+{
+    int turn[GSA_MAX_KINDS];
+    const int turns = take_turns(args, turn);
+    job->out_offset = plan->out_offset, job->out_edge = plan->out;
+    for (int k = 0; k <= job->kinds; k++) job->part_first[k] = k < job->kinds ? plan->part_first[k] : plan->sources;
+    for (int t = 0; t < turns; t++) {
+        for (int k = 0; k < job->kinds; k++) {
+            job->dk[k] = turn[k] == t ? (float *)args->parts[k].dk : NULL;
+            job->dv[k] = turn[k] == t ? (float *)args->parts[k].dv : NULL;
+        }
+        job->rows = plan->sources;
+        use_cut(job, &plan->out_cut, plan->sources);
+        GSA_TRY(gsa_attend_sources_pass(b, job, widest));
+        if (plan->out_cut.piece == NULL) continue;
+        use_pieces(job, 0, plan->out_cut.bound);
+        GSA_TRY(gsa_attend_sources_pass(b, job, widest));
+        GSA_TRY(GSA_RUN(b, merge_sources, plan->out_cut.bound, GSA_THREADS, *job));
+    }
+    return GSA_OK;
+}
+
+static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
+{
+    const gsa_cuda_plan *plan;
+    attend_job job;
+    void *at;
+    label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0 };
+    const int widest = widest_load(args);
+    GSA_TRY(check(b, "attend_backward", args, 1));
+    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, "attend_backward", args->edges, 1, &plan));
+    set_job(&job, args, plan);
+    const backward_room room = plan_room(b, &job, plan, &work);
+    GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total, sizeof(float), &at));
+    job.delta = (float *)at, job.part = (float *)at + room.part, job.part2 = (float *)at + room.part2;
+    if (work.owners > 0) {
+        work.sum = (float *)at + room.sum, work.piece_q = (float *)at + room.piece_q;
+        work.partial = (float *)at + room.partial;
+    }
+    GSA_TRY(backward_rows(b, &job, plan, &work, widest));
+    return backward_sources(b, &job, plan, args, widest);
+}
+
+void gsa_cuda_fill_attend(gsa_backend *b)
+{
+    b->attend_forward = attend_forward;
+    b->attend_backward = attend_backward;
+}

@@ -1,0 +1,264 @@
+/* attend.h - what the attention kernels share (version 4 of docs/cuda.md).
+ *
+ * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j holds C pieces of V neighbouring
+ * columns of every head vector, at columns (j + c G) V ..; so a group's load is one contiguous piece of memory, 16 bytes a lane
+ * when V = 4. Nothing is padded in memory: columns beyond head_dim are zeros in registers.
+ * Edges come in windows of G: each lane finds one edge (where it points, its label, its dropout factor) and puts it into
+ * shared memory; then the group walks the window together, UNROLL edges in flight. No lane leaves early: shuffles name the whole warp. */
+#ifndef GSA_CUDA_ATTEND_H
+#define GSA_CUDA_ATTEND_H
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/plan.h"
+
+typedef struct attend_slot { /* an edge of a window: the two vectors that it reads */
+    const float *a, *b;
+} attend_slot;
+
+typedef struct attend_note { /* its label (-1: no edge here) and dropout factor */
+    int32_t label;
+    float factor;
+} attend_note;
+
+typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of parameters */
+    int64_t rows, width;    /* width = heads * dim */
+    int32_t heads, dim, labels;
+    float scale;
+    const float *q, *r, *bias, *dout;
+    gsa_cuda_drop drop;
+    /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an item is row or piece x heads + head */
+    int pieced;
+    int64_t first_item, items;
+    int32_t length; /* edges of a piece; rows with more are hubs */
+    const int64_t *piece;
+    /* edges by destination */
+    const int64_t *run_offset, *edge_offset, *run_first;
+    const gsa_run *runs;
+    const gsa_cuda_entry *entries;
+    /* edges by source */
+    const int64_t *out_offset;
+    const gsa_transposed *out_edge;
+    int32_t kinds;
+    /* results; a pieced launch writes its own places: state [pieces, heads] of (top, sum), part [pieces, width] */
+    float *out, *lse;
+    const float *kept_out, *kept_lse;
+    float *dq, *delta;
+    float *label_sum;  /* [items, labels] sums of ds, or NULL */
+    float *piece_q;    /* [items, dim] the q that goes with them, where items are pieces */
+    float2 *state;
+    float *part, *part2;
+    const float *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
+    float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
+    int64_t part_first[GSA_MAX_KINDS + 1];
+} attend_job;
+
+/* head_dim up to V G C; columns a lane holds: V C <= 8. */
+template <int V_, int G_, int C_> struct attend_shape {
+    enum { V = V_, G = G_, C = C_, N = V_ * C_, GROUPS = GSA_THREADS / G_, UNROLL = V_ * C_ > 4 ? 2 : 4 };
+};
+/*                        V   G   C   head_dim: multiples of V up to */
+#define GSA_ATTEND_SHAPES(X)                                                                                                   \
+    X(4, 4, 1)  /* 16  */                                                                                                      \
+    X(4, 8, 1)  /* 32  */                                                                                                      \
+    X(4, 8, 2)  /* 64  */                                                                                                      \
+    X(4, 16, 2) /* 128 */                                                                                                      \
+    X(4, 32, 2) /* 256 */                                                                                                      \
+    X(2, 8, 1)  /* 16  */                                                                                                      \
+    X(2, 16, 2) /* 64  */                                                                                                      \
+    X(2, 32, 4) /* 256 */                                                                                                      \
+    X(1, 16, 1) /* 16  */                                                                                                      \
+    X(1, 32, 2) /* 64  */                                                                                                      \
+    X(1, 32, 8) /* 256 */
+
+typedef void (*attend_kernel)(const attend_job job);
+typedef struct attend_choice { /* a row of a pass's table of instances */
+    int v, g, c;
+    attend_kernel kernel;
+} attend_choice;
+
+/* Each pass launches the instance that fits: the first of the widest load whose columns hold head_dim. */
+gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
+gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
+gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);
+gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count, const attend_job *job,
+                             int widest);
+
+/* ---- device ---------------------------------------------------------------------------------------------------------- */
+#if defined(GSA_ATTEND_DEVICE)
+
+template <int V> GSA_DEVICE void load_piece(float *x, const float *at, bool there)
+{
+    if (V == 4) {
+        const float4 t = there ? __ldg((const float4 *)at) : make_float4(0, 0, 0, 0);
+        x[0] = t.x, x[1] = t.y, x[2] = t.z, x[3] = t.w;
+    } else if (V == 2) {
+        const float2 t = there ? __ldg((const float2 *)at) : make_float2(0, 0);
+        x[0] = t.x, x[1] = t.y;
+    } else x[0] = there ? __ldg(at) : 0.0f;
+}
+
+template <int V> GSA_DEVICE void store_piece(float *at, const float *x)
+{
+    if (V == 4) *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
+    else if (V == 2) *(float2 *)at = make_float2(x[0], x[1]);
+    else at[0] = x[0];
+}
+
+/* The lane's columns of a head vector; zeros where there is none. */
+template <class S> GSA_DEVICE void load_head(float *x, const float *at, int dim, int j, bool there)
+{
+    GSA_UNROLL
+    for (int c = 0; c < S::C; c++) {
+        const int column = (j + c * S::G) * S::V;
+        load_piece<S::V>(x + c * S::V, at + column, there && column < dim);
+    }
+}
+
+template <class S> GSA_DEVICE void store_head(float *at, const float *x, int dim, int j)
+{
+    GSA_UNROLL
+    for (int c = 0; c < S::C; c++) {
+        const int column = (j + c * S::G) * S::V;
+        if (column < dim) store_piece<S::V>(at + column, x + c * S::V);
+    }
+}
+
+/* at += x */
+template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, int j)
+{
+    float sum[S::N];
+    load_head<S>(sum, at, dim, j, true);
+    GSA_UNROLL
+    for (int i = 0; i < S::N; i++) sum[i] += x[i];
+    store_head<S>(at, sum, dim, j);
+}
+
+template <class S> GSA_DEVICE float dot(const float *x, const float *y)
+{
+    float sum = 0;
+    GSA_UNROLL
+    for (int i = 0; i < S::N; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* Who a group is: a row or a piece of one, and a head. `count` edges from edge `first` of the row on; dead groups have none. */
+typedef struct attend_item {
+    bool live;
+    int64_t row, number; /* number: item - first_item */
+    int32_t head, count;
+    int64_t first;
+} attend_item;
+
+GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, int64_t group)
+{
+    attend_item at = { false, 0, group, 0, 0, 0 };
+    if (group >= job.items) return at;
+    const int64_t item = job.first_item + group, owner = item / job.heads;
+    at.head = (int32_t)(item - owner * job.heads);
+    if (!job.pieced) {
+        const int64_t degree = __ldg(offset + owner + 1) - __ldg(offset + owner);
+        at.row = owner;
+        at.live = job.piece == NULL || degree <= job.length;
+        at.count = at.live ? (int32_t)degree : 0;
+        return at;
+    }
+    if (owner >= __ldg(job.piece + job.rows)) return at;
+    at.live = true;
+    at.row = gsa_last_at_most(job.piece, 0, job.rows, owner);
+    at.first = (owner - __ldg(job.piece + at.row)) * job.length;
+    const int64_t left = __ldg(offset + at.row + 1) - __ldg(offset + at.row) - at.first;
+    at.count = (int32_t)(left < job.length ? left : job.length);
+    return at;
+}
+
+/* Where a group stands in the runs of its row. */
+typedef struct attend_cursor {
+    int64_t run, edge; /* edge: of the whole phase */
+    int32_t done;      /* edges of the run already taken */
+} attend_cursor;
+
+GSA_DEVICE attend_cursor start_cursor(const attend_job &job, const attend_item &at)
+{
+    attend_cursor cursor = { 0, 0, 0 };
+    if (!at.live || at.count == 0) return cursor;
+    cursor.edge = __ldg(job.edge_offset + at.row) + at.first;
+    if (job.entries) return cursor;
+    cursor.run = __ldg(job.run_offset + at.row);
+    if (at.first > 0) {
+        cursor.run = gsa_last_at_most(job.run_first, cursor.run, __ldg(job.run_offset + at.row + 1), cursor.edge);
+        cursor.done = (int32_t)(cursor.edge - __ldg(job.run_first + cursor.run));
+    }
+    return cursor;
+}
+
+GSA_DEVICE gsa_run load_run(const gsa_run *at)
+{
+    const int32_t *word = (const int32_t *)at;
+    return gsa_run{ __ldg(word), __ldg(word + 1), __ldg(word + 2), __ldg(word + 3), __ldg(word + 4), __ldg(word + 5) };
+}
+
+typedef struct attend_edge {
+    int32_t source, kind, label;
+} attend_edge;
+
+/* The j-th of the next G edges (j < left); the cursor moves on by G. All lanes of a group walk the same runs. */
+template <class S> GSA_DEVICE attend_edge next_edge(const attend_job &job, attend_cursor &cursor, int j, int left)
+{
+    attend_edge mine = { 0, 0, 0 };
+    if (job.entries) {
+        if (j < left) {
+            const int32_t *entry = (const int32_t *)(job.entries + cursor.edge + j);
+            const uint32_t tag = (uint32_t)__ldg(entry + 1);
+            mine = attend_edge{ __ldg(entry), (int32_t)(tag % GSA_MAX_KINDS), (int32_t)(tag / GSA_MAX_KINDS) };
+        }
+        cursor.edge += S::G;
+        return mine;
+    }
+    for (int filled = 0; filled < S::G && filled < left;) {
+        const gsa_run run = load_run(job.runs + cursor.run);
+        const int take = min(run.count - cursor.done, (int)S::G - filled), i = cursor.done + j - filled;
+        if (j >= filled && j < filled + take)
+            mine = attend_edge{ run.first + i * run.step, run.kind, run.label + i * run.label_step };
+        filled += take;
+        cursor.done += take;
+        if (cursor.done == run.count) cursor.run++, cursor.done = 0;
+    }
+    return mine;
+}
+
+/* Lane j's edge of the window that starts `base` edges into the item. */
+template <class S>
+GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend_cursor &cursor, int base, int j,
+                            attend_slot *slot, attend_note *note)
+{
+    const int left = at.count - base;
+    attend_slot where = { NULL, NULL };
+    attend_note what = { -1, 1.0f };
+    if (left > 0) {
+        const attend_edge edge = next_edge<S>(job, cursor, j, left);
+        if (j < left) {
+            const int64_t offset = edge.source * job.width + (int64_t)at.head * job.dim;
+            where = attend_slot{ job.k[edge.kind] + offset, job.v[edge.kind] + offset };
+            what.label = edge.label;
+            if (job.drop.on) what.factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
+        }
+    }
+    slot[j] = where;
+    note[j] = what;
+}
+
+/* k += r_l */
+template <class S> GSA_DEVICE void add_label(const attend_job &job, float *k, int label, int j)
+{
+    float r[S::N];
+    load_head<S>(r, job.r + (int64_t)label * job.dim, job.dim, j, true);
+    GSA_UNROLL
+    for (int i = 0; i < S::N; i++) k[i] += r[i];
+}
+
+GSA_DEVICE float label_bias(const attend_job &job, int label, int head)
+{
+    return job.bias && label >= 0 ? __ldg(job.bias + (int64_t)label * job.heads + head) : 0.0f;
+}
+
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* attend_rows.cu - backward by destination: dq, the sums of ds by label, and D_u = do.o, which the pass by source reads.
+ *
+ *   p_e = exp(s_e - lse);  ds_e = p_e (m_e do.v_e - D);  dq += scale sum ds_e (k_e + r_l)
+ *
+ * Label gradients: each item adds its ds up by label (label_sum, its own row of memory: no conflict, one order); attend.cu
+ * multiplies the sums with q, which gives dr, and adds up their columns, which gives db. */
+#define GSA_ATTEND_DEVICE 1
+#include "kernels/cuda/attend.h"
+
+/* What a group knows of its row. */
+template <class S> struct row_state {
+    float q[S::N], dout[S::N], dq[S::N], inner /* D */, lse;
+};
+
+template <class S> GSA_DEVICE void load_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
+{
+    const int64_t offset = at.row * job.width + (int64_t)at.head * job.dim;
+    float out[S::N];
+    load_head<S>(row.q, job.q + offset, job.dim, j, at.live);
+    load_head<S>(row.dout, job.dout + offset, job.dim, j, at.live);
+    load_head<S>(out, job.kept_out + offset, job.dim, j, at.live);
+    row.inner = gsa_sum_lanes(dot<S>(row.dout, out), S::G);
+    row.lse = at.live ? __ldg(job.kept_lse + at.row * job.heads + at.head) : 0;
+    if (at.live && j == 0 && at.first == 0) job.delta[at.row * job.heads + at.head] = row.inner;
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) row.dq[n] = 0;
+}
+
+/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of -inf alone have no gradient. */
+template <class S>
+GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i, int j, const attend_slot *slot,
+                            const attend_note *note, float *slopes)
+{
+    float k[S::UNROLL][S::N], v[S::UNROLL][S::N];
+    GSA_UNROLL
+    for (int u = 0; u < S::UNROLL; u++) {
+        load_head<S>(k[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
+        load_head<S>(v[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+    }
+    GSA_UNROLL
+    for (int u = 0; u < S::UNROLL; u++) {
+        const int label = note[i + u].label;
+        const bool counts = label >= 0 && row.lse != -INFINITY;
+        if (job.r && label >= 0) add_label<S>(job, k[u], label, j);
+        const float s = job.scale * gsa_sum_lanes(dot<S>(row.q, k[u]), S::G) + label_bias(job, label, at.head);
+        const float through = gsa_sum_lanes(dot<S>(row.dout, v[u]), S::G) * note[i + u].factor;
+        const float ds = counts ? __expf(s - row.lse) * (through - row.inner) : 0;
+        GSA_UNROLL
+        for (int n = 0; n < S::N; n++) row.dq[n] += ds * k[u][n];
+        if (j == 0) slopes[i + u] = ds;
+    }
+}
+
+/* Lane j owns the labels that are j modulo G: one writer a sum, edges in order. */
+template <class S>
+GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note, const float *slopes)
+{
+    for (int e = 0; e < edges; e++)
+        if (note[e].label % S::G == j) sum[note[e].label] += slopes[e];
+}
+
+template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
+{
+    if (!at.live) return;
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) row.dq[n] *= job.scale;
+    if (job.pieced) {
+        store_head<S>(job.part + at.number * job.dim, row.dq, job.dim, j);
+        if (job.piece_q) store_head<S>(job.piece_q + at.number * job.dim, row.q, job.dim, j);
+    } else if (job.dq) add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
+}
+
+template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_ARGUMENT(attend_job) job)
+{
+    typedef attend_shape<V, G, C> S;
+    GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
+    GSA_SHARED(attend_note, notes, [GSA_THREADS]);
+    GSA_SHARED(float, slopes, [GSA_THREADS]);
+    const int j = threadIdx.x % G, mine = threadIdx.x - j;
+    const attend_item at = find_item(job, job.edge_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    attend_cursor cursor = start_cursor(job, at);
+    row_state<S> row;
+    load_row<S>(job, at, row, j);
+    const int most = gsa_max_lanes(at.count);
+    for (int base = 0; base < most; base += G) {
+        fill_window<S>(job, at, cursor, base, j, slots + mine, notes + mine);
+        __syncwarp();
+        for (int i = 0; i < G && base + i < most; i += S::UNROLL)
+            slope_edges<S>(job, at, row, i, j, slots + mine, notes + mine, slopes + mine);
+        __syncwarp();
+        if (job.label_sum) {
+            sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j, notes + mine, slopes + mine);
+            __syncwarp();
+        }
+    }
+    store_row<S>(job, at, row, j);
+}
+
+#define CHOICE(V, G, C) { V, G, C, attend_rows<V, G, C> },
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) };
+
+gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest)
+{
+    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices), job, widest);
+}

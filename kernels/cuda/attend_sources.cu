@@ -1,0 +1,118 @@
+/* attend_sources.cu - backward by source, over the transpose: dk and dv.
+ *
+ *   dk_v += scale sum ds_e q_u;  dv_v += sum m_e p_e do_u   over the out-edges e = (v -> u), in the order of u, then k */
+#define GSA_ATTEND_DEVICE 1
+#include "kernels/cuda/attend.h"
+
+typedef struct source_note { /* an out-edge: label (-1: none), dropout factor, lse and D of its row; lse +inf: p = 0 */
+    int32_t label;
+    float factor, lse, inner;
+} source_note;
+
+template <class S> struct source_state {
+    float k[S::N], v[S::N], dk[S::N], dv[S::N];
+};
+
+/* Lane j's out-edge of the window; a = q, b = do of its row. */
+GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge, int left, int j, attend_slot *slot,
+                                source_note *note)
+{
+    attend_slot where = { NULL, NULL };
+    source_note what = { -1, 1.0f, INFINITY, 0 };
+    if (j < left) {
+        const int32_t *word = (const int32_t *)(job.out_edge + edge + j);
+        const int64_t row = __ldg(word), offset = row * job.width + (int64_t)at.head * job.dim;
+        where = attend_slot{ job.q + offset, job.dout + offset };
+        what.label = __ldg(word + 2);
+        what.lse = __ldg(job.kept_lse + row * job.heads + at.head);
+        what.inner = __ldg((const float *)job.delta + row * job.heads + at.head);
+        if (job.drop.on) what.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(word + 1), at.head);
+    }
+    slot[j] = where;
+    note[j] = what;
+}
+
+template <class S>
+GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_state<S> &state, int i, int j,
+                          const attend_slot *slot, const source_note *note)
+{
+    float q[S::UNROLL][S::N], dout[S::UNROLL][S::N];
+    GSA_UNROLL
+    for (int u = 0; u < S::UNROLL; u++) {
+        load_head<S>(q[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
+        load_head<S>(dout[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+    }
+    GSA_UNROLL
+    for (int u = 0; u < S::UNROLL; u++) {
+        const source_note edge = note[i + u];
+        const bool counts = edge.label >= 0 && edge.lse != -INFINITY;
+        float k[S::N];
+        GSA_UNROLL
+        for (int n = 0; n < S::N; n++) k[n] = state.k[n];
+        if (job.r && edge.label >= 0) add_label<S>(job, k, edge.label, j);
+        const float s = job.scale * gsa_sum_lanes(dot<S>(q[u], k), S::G) + label_bias(job, edge.label, at.head);
+        const float through = gsa_sum_lanes(dot<S>(dout[u], state.v), S::G) * edge.factor;
+        const float p = counts ? __expf(s - edge.lse) : 0, ds = counts ? job.scale * p * (through - edge.inner) : 0;
+        GSA_UNROLL
+        for (int n = 0; n < S::N; n++) {
+            state.dk[n] += ds * q[u][n];
+            state.dv[n] += p * edge.factor * dout[u][n];
+        }
+    }
+}
+
+/* The kind that a row of the concatenated sources belongs to; kinds without rows are passed over. */
+GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
+{
+    int kind = 0;
+    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
+    return kind;
+}
+
+template <class S>
+GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const source_state<S> &state, int kind, int64_t offset, int j)
+{
+    if (!at.live) return;
+    if (job.pieced) {
+        store_head<S>(job.part + at.number * job.dim, state.dk, job.dim, j);
+        store_head<S>(job.part2 + at.number * job.dim, state.dv, job.dim, j);
+        return;
+    }
+    if (job.dk[kind]) add_head<S>(job.dk[kind] + offset, state.dk, job.dim, j);
+    if (job.dv[kind]) add_head<S>(job.dv[kind] + offset, state.dv, job.dim, j);
+}
+
+template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_sources(GSA_ARGUMENT(attend_job) job)
+{
+    typedef attend_shape<V, G, C> S;
+    GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
+    GSA_SHARED(source_note, notes, [GSA_THREADS]);
+    const int j = threadIdx.x % G, mine = threadIdx.x - j;
+    attend_item at = find_item(job, job.out_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    const int kind = kind_of(job, at.row);
+    if (job.dk[kind] == NULL && job.dv[kind] == NULL) at.live = false, at.count = 0; /* not wanted, or another launch's */
+    const int64_t offset = (at.row - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
+    const int64_t edge = at.live ? __ldg(job.out_offset + at.row) + at.first : 0;
+    source_state<S> state;
+    load_head<S>(state.k, job.k[kind] + offset, job.dim, j, at.live);
+    load_head<S>(state.v, job.v[kind] + offset, job.dim, j, at.live);
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) state.dk[n] = state.dv[n] = 0;
+    const int most = gsa_max_lanes(at.count);
+    for (int base = 0; base < most; base += G) {
+        fill_out_window(job, at, edge + base, at.count - base, j, slots + mine, notes + mine);
+        __syncwarp();
+        for (int i = 0; i < G && base + i < most; i += S::UNROLL)
+            add_edges<S>(job, at, state, i, j, slots + mine, notes + mine);
+        __syncwarp();
+    }
+    store_source<S>(job, at, state, kind, offset, j);
+}
+
+#define CHOICE(V, G, C) { V, G, C, attend_sources<V, G, C> },
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) };
+
+gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest)
+{
+    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices), job, widest);
+}

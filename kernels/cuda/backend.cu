@@ -1,0 +1,218 @@
+/* backend.cu - opening and closing the backend; errors. */
+#include "kernels/cuda.h"
+#include "kernels/cuda/library.h"
+#include "kernels/cuda/plan.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* An error that stays after it was cleared has taken the whole context with it. */
+static int is_sticky(cudaError_t error)
+{
+    cudaGetLastError();
+    return error != cudaErrorMemoryAllocation && cudaFree(NULL) != cudaSuccess;
+}
+
+gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->lost != cudaSuccess) {
+        b->error = s->loss;
+        return s->loss.status;
+    }
+    if (error == cudaSuccess) return GSA_OK;
+    const char *name = cudaGetErrorName(error), *text = cudaGetErrorString(error);
+    if (!is_sticky(error))
+        return gsa_fail(&b->error, error == cudaErrorMemoryAllocation ? GSA_ERR_MEMORY : GSA_ERR_UNSUPPORTED,
+                        "cuda: %s at %s:%d: %s (%s)", expression, file_name(file), line, text, name);
+    s->lost = error;
+    gsa_fail(&s->loss, GSA_ERR_DEVICE, "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since", expression,
+             file_name(file), line, text, name);
+    b->error = s->loss;
+    return GSA_ERR_DEVICE;
+}
+
+gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks)
+{
+    *blocks = count / per_block + (count % per_block != 0);
+    if (*blocks <= INT32_MAX) return GSA_OK;
+    return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op, (long long)count,
+                    (long long)*blocks);
+}
+
+/* ---- checks ---- */
+gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
+{
+    int64_t bytes;
+    if (rows < 0 || cols < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows, (long long)cols);
+    if (!gsa_mul(rows, cols, &bytes) || !gsa_mul(bytes, b->real_bytes, &bytes))
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows, (long long)cols);
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
+{
+    if (!(dropout->p >= 0 && dropout->p < 1))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op, dropout->p);
+    if (dropout->p > 0 && dropout->site >> 20 != 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op, (unsigned)dropout->site);
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
+{
+    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op,
+                        (long long)edges->rows, (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds,
+                        (int)GSA_MAX_KINDS);
+    if (backward && edges->rows > 0 && edges->examples < 1)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples", op, (long long)edges->rows,
+                        (int)edges->examples);
+    return GSA_OK;
+}
+
+/* ---- faults ---- */
+gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    const uint32_t serial = ++s->serial & 0x7fffff;
+    s->suspects[serial % 64].code = code;
+    s->suspects[serial % 64].serial = serial;
+    return gsa_cuda_watch{ s->fault, (unsigned long long)serial << 40 };
+}
+
+gsa_status gsa_cuda_read_faults(gsa_backend *b)
+{
+    static const char *const ops[] = { "", "gather_forward: id", "gather_backward: id", "cross_entropy: target", "edges: run" };
+    static const gsa_cuda_fault none = { ~0ull, 0, 0 };
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_fault found;
+    if (s->serial == 0) return GSA_OK;
+    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(&found, s->fault, sizeof found, cudaMemcpyDeviceToHost, s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
+    s->serial = 0;
+    if (found.key == none.key) return GSA_OK;
+    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(s->fault, &none, sizeof none, cudaMemcpyHostToDevice, s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
+    const uint32_t serial = (uint32_t)(found.key >> 40);
+    const int code = s->suspects[serial % 64].serial == serial ? s->suspects[serial % 64].code : GSA_FAULT_NONE;
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s %lld is outside its range (found on the device, reported at this download)",
+                    code == GSA_FAULT_NONE ? "an earlier op: row" : ops[code], (long long)(found.key & 0xffffffffffull));
+}
+
+/* ---- open and close ---- */
+static void cuda_release(gsa_backend *b)
+{
+    const gsa_system *system = b->system;
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
+    gsa_cuda_forget_plans(b);
+    gsa_cuda_library_close(b);
+    gsa_cuda_close_memory(b);
+    if (s->has_stream) cudaStreamDestroy(s->stream);
+    gsa_release(system, s);
+    gsa_release(system, b);
+}
+
+static const gsa_cuda_tuning *tuning_for(int capability)
+{
+    const gsa_cuda_tuning *row = &gsa_cuda_tunings[0];
+    for (size_t i = 0; i < sizeof gsa_cuda_tunings / sizeof *gsa_cuda_tunings; i++)
+        if (gsa_cuda_tunings[i].capability <= capability) row = &gsa_cuda_tunings[i];
+    return row;
+}
+
+static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    int count = 0, major = 0, minor = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess || count == 0) {
+        cudaGetLastError();
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: no device: %s",
+                        status == cudaSuccess ? "the driver lists none" : cudaGetErrorString(status));
+    }
+    if (device < 0 || device >= count)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d, expected 0 to %d", device, count - 1);
+    s->device = device;
+    gsa_status checked = GSA_CUDA(b, cudaSetDevice(device));
+    if (checked == GSA_OK) checked = GSA_CUDA(b, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    if (checked == GSA_OK) checked = GSA_CUDA(b, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (checked != GSA_OK) {
+        if (error) *error = b->error;
+        return checked;
+    }
+    if (major * 10 + minor < gsa_cuda_tunings[0].capability)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d has compute capability %d.%d, at least %d.%d is needed", device,
+                        major, minor, gsa_cuda_tunings[0].capability / 10, gsa_cuda_tunings[0].capability % 10);
+    s->tuning = tuning_for(major * 10 + minor);
+    snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
+    return GSA_OK;
+}
+
+static gsa_status open_device(gsa_backend *b, int device, gsa_error *error)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_status status = find_device(b, device, error);
+    if (status != GSA_OK) return status;
+    status = GSA_CUDA(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    if (status == GSA_OK) s->has_stream = 1, status = gsa_cuda_open_memory(b);
+    if (status == GSA_OK) return gsa_cuda_library_open(b, error);
+    if (error) *error = b->error;
+    return status;
+}
+
+static void fill_table(gsa_backend *b)
+{
+    gsa_cuda_fill_memory(b);
+    gsa_cuda_fill_aggregate(b);
+    gsa_cuda_fill_attend(b);
+    gsa_cuda_fill_columns(b);
+    gsa_cuda_fill_dropout(b);
+    gsa_cuda_fill_elements(b);
+    gsa_cuda_fill_gemm(b);
+    gsa_cuda_fill_loss(b);
+    gsa_cuda_fill_norm(b);
+    gsa_cuda_fill_optim(b);
+    gsa_cuda_fill_pool(b);
+    gsa_cuda_fill_reduce(b);
+    gsa_cuda_fill_rows(b);
+}
+
+extern "C" int gsa_cuda_is_built(void)
+{
+    return 1;
+}
+
+extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend, gsa_error *error)
+{
+    if (real != GSA_F32)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "backend cuda: real type %d; only float (%d) runs on a device", real, GSA_F32);
+    if (system == NULL) system = gsa_system_default();
+    gsa_backend *b = (gsa_backend *)gsa_alloc_zero(system, 1, sizeof *b);
+    gsa_cuda_state *s = (gsa_cuda_state *)gsa_alloc_zero(system, 1, sizeof *s);
+    if (b == NULL || s == NULL) {
+        gsa_release(system, b);
+        gsa_release(system, s);
+        return gsa_out_of_memory(error, "backend cuda", (int64_t)(sizeof *b + sizeof *s));
+    }
+    b->struct_size = sizeof *b;
+    b->real = GSA_F32;
+    b->real_bytes = 4;
+    b->threads = 1;
+    b->name = s->name;
+    b->system = system;
+    b->state = s;
+    b->release = cuda_release;
+    fill_table(b);
+    const gsa_status status = open_device(b, device, error);
+    if (status != GSA_OK) cuda_release(b);
+    else *backend = b;
+    return status;
+}

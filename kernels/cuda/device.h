@@ -1,0 +1,115 @@
+/* device.h - what kernels share: who a thread is, sums over lanes, searches, dropout. Device code only. */
+#ifndef GSA_CUDA_DEVICE_H
+#define GSA_CUDA_DEVICE_H
+#include "kernels/cuda/state.h"
+#include "kernels/philox.h"
+
+enum { GSA_WARP = 32 };
+#define GSA_ALL_LANES 0xffffffffu
+
+GSA_DEVICE int64_t gsa_thread(void)
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+/* The sum over groups of `width` lanes (a power of two), in every lane: the same tree everywhere, so the same bits. */
+template <class T> GSA_DEVICE T gsa_sum_lanes(T x, int width)
+{
+    GSA_UNROLL
+    for (int step = width / 2; step > 0; step >>= 1) x += __shfl_xor_sync(GSA_ALL_LANES, x, step);
+    return x;
+}
+
+/* The largest of a warp; a NaN in it stays a NaN. */
+GSA_DEVICE float gsa_top(float a, float b)
+{
+    return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
+}
+
+GSA_DEVICE float gsa_top_lanes(float x)
+{
+    GSA_UNROLL
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = gsa_top(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    return x;
+}
+
+GSA_DEVICE int gsa_max_lanes(int x)
+{
+    GSA_UNROLL
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = max(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    return x;
+}
+
+/* The last i of low..high-1 with at[i] <= x; at rises, at[low] <= x. */
+GSA_DEVICE int64_t gsa_last_at_most(const int64_t *at, int64_t low, int64_t high, int64_t x)
+{
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (__ldg(at + middle) <= x) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The first i of 0..count with keys[i] >= x (count: none). */
+GSA_DEVICE int64_t gsa_first_at_least(const uint32_t *keys, int64_t count, uint32_t x)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (__ldg(keys + middle) < x) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The first fault wins: by the order of ops, then of rows. */
+GSA_DEVICE void gsa_report(const gsa_cuda_watch &watch, int64_t row)
+{
+    atomicMin(&watch.fault->key, watch.serial | (unsigned long long)row);
+}
+
+/* ---- dropout: the key of backend.h */
+typedef struct gsa_cuda_drop {
+    int on;
+    uint32_t limit, seed, step, site;
+    float keep;
+    const int32_t *example_id, *row_example, *row_local;
+} gsa_cuda_drop;
+
+/* `edges` brings the identity of rows for attention; NULL: the dropout's own. */
+static inline gsa_cuda_drop gsa_cuda_drop_of(const gsa_dropout *d, const gsa_edges *edges)
+{
+    if (d == NULL || d->p == 0) return gsa_cuda_drop{};
+    return gsa_cuda_drop{ 1,
+                          (uint32_t)(d->p * 4294967296.0),
+                          d->seed,
+                          d->step,
+                          d->site << 12,
+                          (float)(1 / (1 - d->p)),
+                          d->example_id,
+                          edges ? edges->row_example : d->row_example,
+                          edges ? edges->row_local : d->row_local };
+}
+
+GSA_DEVICE gsa_philox gsa_drop_words(const gsa_cuda_drop &d, int64_t row, uint32_t third, uint32_t quad)
+{
+    const gsa_philox counter = { { (uint32_t)__ldg(d.example_id + __ldg(d.row_example + row)), (uint32_t)__ldg(d.row_local + row), third,
+                                   d.site | quad } };
+    return gsa_philox4x32(counter, d.seed, d.step);
+}
+
+GSA_DEVICE float gsa_drop_factor(const gsa_cuda_drop &d, uint32_t word)
+{
+    return word < d.limit ? 0.0f : d.keep;
+}
+
+/* The factor of one (row, k, head). */
+GSA_DEVICE float gsa_drop_edge(const gsa_cuda_drop &d, int64_t row, uint32_t k, int head)
+{
+    const gsa_philox words = gsa_drop_words(d, row, k, (uint32_t)head / 4);
+    const uint32_t low = head & 1 ? words.word[1] : words.word[0], high = head & 1 ? words.word[3] : words.word[2];
+    return gsa_drop_factor(d, head & 2 ? high : low);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* library.h - the calls of libraries that the backend makes: cuBLAS (loaded when a backend opens, so that the program starts on
+ * machines without it) and CUB. library.cu holds them for a device; the executor of tests/simt maps them to plain loops, and its
+ * tests report them as skipped. Matrices are row-major. Everything is queued on the backend's stream. */
+#ifndef GSA_CUDA_LIBRARY_H
+#define GSA_CUDA_LIBRARY_H
+#include "kernels/cuda/state.h"
+
+gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error);
+void gsa_cuda_library_close(gsa_backend *b);
+/* "cuBLAS 13.0.0, CUB", or what stands in for them. */
+const char *gsa_cuda_library_name(gsa_backend *b);
+
+typedef struct gsa_cuda_product { /* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0 */
+    float *c;
+    const float *a, *b;
+    int64_t m, n, k, ldc, lda, ldb;
+    int transpose_a, transpose_b, accumulate;
+    float alpha;
+} gsa_cuda_product;
+gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product);
+
+/* In place: at[i] = sum of at[0..i-1] for i = 0..count-1. */
+gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);
+
+/* Stable sort of (key, value) by the lowest `bits` bits of the key. */
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values,
+                         int64_t count, int bits);
+
+/* Bits that hold 0..limit-1. */
+static inline int gsa_cuda_bits(int64_t limit)
+{
+    int bits = 1;
+    while (bits < 32 && (INT64_C(1) << bits) < limit) bits++;
+    return bits;
+}
+
+#endif

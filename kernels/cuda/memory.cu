@@ -1,0 +1,218 @@
+/* memory.cu - device memory through a cache, uploads through pinned memory.
+ *
+ * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest kept block
+ * that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while kernels that used
+ * it are still queued. */
+#include "kernels/cuda/plan.h"
+#include <string.h>
+
+static const int64_t ALIGN = 512;
+
+/* ---- cache ---- */
+static void drop_kept(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    for (gsa_cuda_block **link = &s->blocks; *link;) {
+        gsa_cuda_block *block = *link;
+        if (block->used) {
+            link = &block->next;
+            continue;
+        }
+        *link = block->next;
+        s->kept -= block->bytes;
+        cudaFree(block->at);
+        gsa_release(b->system, block);
+    }
+}
+
+static gsa_cuda_block *kept_block(gsa_cuda_state *s, int64_t bytes)
+{
+    gsa_cuda_block *best = NULL;
+    for (gsa_cuda_block *block = s->blocks; block; block = block->next)
+        if (!block->used && block->bytes >= bytes && block->bytes - bytes <= block->bytes / 4 &&
+            (best == NULL || block->bytes < best->bytes))
+            best = block;
+    return best;
+}
+
+static gsa_status no_memory(gsa_backend *b, const char *what, int64_t bytes)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    size_t unused = 0, total = 0;
+    cudaMemGetInfo(&unused, &total);
+    cudaGetLastError();
+    return gsa_fail(&b->error, GSA_ERR_MEMORY,
+                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld are in use by this backend", what,
+                    (long long)bytes, s->device, (long long)unused, (long long)total, (long long)s->in_use);
+}
+
+/* From the device; where it is full, once more without what the cache keeps. */
+static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, void **at)
+{
+    cudaError_t error = cudaMalloc(at, (size_t)bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        drop_kept(b);
+        error = cudaMalloc(at, (size_t)bytes);
+    }
+    if (error != cudaErrorMemoryAllocation) return gsa_cuda_check(b, error, "cudaMalloc", __FILE__, __LINE__);
+    cudaGetLastError();
+    return no_memory(b, what, bytes);
+}
+
+void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (bytes < 0 || bytes > INT64_MAX - ALIGN) {
+        gsa_fail(&b->error, bytes < 0 ? GSA_ERR_ARGUMENT : GSA_ERR_MEMORY, "%s: %lld bytes", what, (long long)bytes);
+        return NULL;
+    }
+    bytes = bytes == 0 ? ALIGN : (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (GSA_CUDA(b, cudaSuccess) != GSA_OK) return NULL;
+    gsa_cuda_block *block = kept_block(s, bytes);
+    if (block == NULL) {
+        block = (gsa_cuda_block *)gsa_alloc_zero(b->system, 1, sizeof *block);
+        if (block == NULL) {
+            gsa_out_of_memory(&b->error, what, (int64_t)sizeof *block);
+            return NULL;
+        }
+        if (fresh_memory(b, what, bytes, &block->at) != GSA_OK) {
+            gsa_release(b->system, block);
+            return NULL;
+        }
+        block->bytes = bytes;
+        block->next = s->blocks;
+        s->blocks = block;
+    } else s->kept -= block->bytes;
+    block->used = 1;
+    s->in_use += block->bytes;
+    return block->at;
+}
+
+void gsa_cuda_give(gsa_backend *b, void *at)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (at == NULL) return;
+    for (gsa_cuda_block *block = s->blocks; block; block = block->next)
+        if (block->at == at && block->used) {
+            block->used = 0;
+            s->in_use -= block->bytes;
+            s->kept += block->bytes;
+            gsa_cuda_touch_plans(b, at, block->bytes);
+            return;
+        }
+}
+
+gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    int64_t bytes;
+    if (!gsa_mul(count, size, &bytes))
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
+                        (long long)size);
+    if (s->scratch == NULL || bytes > s->scratch_bytes) {
+        gsa_cuda_give(b, s->scratch);
+        s->scratch_bytes = 0;
+        s->scratch = gsa_cuda_take(b, op, bytes);
+        if (s->scratch == NULL) return b->error.status;
+        s->scratch_bytes = bytes;
+    }
+    *at = s->scratch;
+    return GSA_OK;
+}
+
+static void *cuda_alloc(gsa_backend *b, int64_t bytes)
+{
+    return gsa_cuda_take(b, "alloc", bytes);
+}
+
+/* ---- copies ---- */
+static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
+{
+    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
+    return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
+}
+
+/* The caller's memory is free again at return; the copy from the pinned stage to the device is only queued. */
+static gsa_status upload_piece(gsa_backend *b, char *to, const char *from, size_t bytes)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_stage *stage = &s->stage[s->next_stage];
+    s->next_stage = (s->next_stage + 1) % GSA_CUDA_STAGES;
+    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(stage->done)));
+    memcpy(stage->at, from, bytes);
+    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to, stage->at, bytes, cudaMemcpyHostToDevice, s->stream)));
+    return GSA_CUDA(b, cudaEventRecord(stage->done, s->stream));
+}
+
+static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
+{
+    GSA_TRY(check_bytes(b, "upload", bytes));
+    gsa_cuda_touch_plans(b, to, bytes);
+    for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
+        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES ? left : (int64_t)GSA_CUDA_STAGE_BYTES;
+        GSA_TRY(upload_piece(b, (char *)to + at, (const char *)from_host + at, (size_t)piece));
+    }
+    return GSA_OK;
+}
+
+static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from, int64_t bytes)
+{
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    GSA_TRY(check_bytes(b, "download", bytes));
+    if (bytes > 0) GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to_host, from, (size_t)bytes, cudaMemcpyDeviceToHost, stream)));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(stream)));
+    return gsa_cuda_read_faults(b);
+}
+
+static gsa_status cuda_copy(gsa_backend *b, void *to, const void *from, int64_t bytes)
+{
+    GSA_TRY(check_bytes(b, "copy", bytes));
+    if (bytes == 0 || to == from) return GSA_OK;
+    gsa_cuda_touch_plans(b, to, bytes);
+    return GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, gsa_cuda_of(b)->stream));
+}
+
+static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
+{
+    GSA_TRY(check_bytes(b, "zero_fill", bytes));
+    if (bytes == 0) return GSA_OK;
+    gsa_cuda_touch_plans(b, at, bytes);
+    return GSA_CUDA(b, cudaMemsetAsync(at, 0, (size_t)bytes, gsa_cuda_of(b)->stream));
+}
+
+/* ---- open and close ---- */
+gsa_status gsa_cuda_open_memory(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
+        GSA_TRY(GSA_CUDA(b, cudaHostAlloc(&s->stage[i].at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
+        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&s->stage[i].done, cudaEventDisableTiming)));
+        s->stage[i].made = 1;
+    }
+    s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
+    if (s->fault == NULL) return b->error.status;
+    return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));
+}
+
+void gsa_cuda_close_memory(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    for (gsa_cuda_block *block = s->blocks; block; block = block->next) block->used = 0;
+    drop_kept(b);
+    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
+        if (s->stage[i].made) cudaEventDestroy(s->stage[i].done);
+        cudaFreeHost(s->stage[i].at);
+    }
+    cudaGetLastError();
+}
+
+void gsa_cuda_fill_memory(gsa_backend *b)
+{
+    b->alloc = cuda_alloc;
+    b->free = gsa_cuda_give;
+    b->upload = cuda_upload;
+    b->download = cuda_download;
+    b->copy = cuda_copy;
+    b->zero_fill = cuda_zero_fill;
+}

@@ -1,0 +1,293 @@
+/* plan.cu - plans are built by a handful of kernels, a scan and a sort, all queued: nothing is read back. */
+#include "kernels/cuda/plan.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/library.h"
+
+/* ---- kernels ---- */
+static __global__ void count_runs(int64_t *first, const gsa_run *runs, int64_t run_total)
+{
+    const int64_t i = gsa_thread();
+    if (i <= run_total) first[i] = i < run_total ? runs[i].count : 0;
+}
+
+/* How many pieces a row is cut into; offset is the edges' own or that of the out-edges. */
+static __global__ void count_pieces(int64_t *piece, const int64_t *offset, int32_t length, int64_t rows)
+{
+    const int64_t row = gsa_thread();
+    if (row > rows) return;
+    const int64_t degree = row < rows ? __ldg(offset + row + 1) - __ldg(offset + row) : 0;
+    piece[row] = degree > length ? (degree + length - 1) / length : 0;
+}
+
+typedef struct expand_job {
+    const int64_t *run_first, *edge_offset;
+    const gsa_run *runs;
+    int64_t rows, run_total, edge_total;
+    gsa_cuda_entry *entries; /* or NULL */
+    uint32_t *key;           /* or NULL, with the next two */
+    int64_t *value;
+    gsa_transposed *record;
+    int64_t part_first[GSA_MAX_KINDS];
+} expand_job;
+
+/* A thread an edge: which run and which row it lies in is searched, so hubs and single edges cost the same. */
+static __global__ void expand_edges(GSA_ARGUMENT(expand_job) job)
+{
+    const int64_t e = gsa_thread();
+    if (e >= job.edge_total) return;
+    const int64_t r = gsa_last_at_most(job.run_first, 0, job.run_total, e);
+    const gsa_run run = job.runs[r];
+    const int32_t i = (int32_t)(e - __ldg(job.run_first + r));
+    const int32_t source = run.first + i * run.step, label = run.label + i * run.label_step;
+    if (job.entries) job.entries[e] = gsa_cuda_entry{ source, (uint32_t)label * GSA_MAX_KINDS + (uint32_t)run.kind };
+    if (job.key == NULL) return;
+    const int64_t row = gsa_last_at_most(job.edge_offset, 0, job.rows, e);
+    job.key[e] = (uint32_t)(job.part_first[run.kind] + source);
+    job.value[e] = e;
+    job.record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - __ldg(job.edge_offset + row)), label };
+}
+
+static __global__ void order_records(gsa_transposed *out, const gsa_transposed *record, const int64_t *value, int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i < count) out[i] = record[__ldg(value + i)];
+}
+
+static __global__ void find_sources(int64_t *offset, const uint32_t *sorted, int64_t count, int64_t sources)
+{
+    const int64_t source = gsa_thread();
+    if (source <= sources) offset[source] = gsa_first_at_least(sorted, count, (uint32_t)source);
+}
+
+#if defined(GSA_CHECKED)
+typedef struct check_job {
+    const gsa_run *runs;
+    int64_t run_total;
+    int32_t kinds, labels;
+    gsa_cuda_watch watch;
+    int64_t part_rows[GSA_MAX_KINDS];
+} check_job;
+
+/* Every run inside its kind and its labels: what gsa_edges_check says of runs. */
+static __global__ void check_runs(GSA_ARGUMENT(check_job) job)
+{
+    const int64_t i = gsa_thread();
+    if (i >= job.run_total) return;
+    const gsa_run run = job.runs[i];
+    const int64_t rows = run.kind >= 0 && run.kind < job.kinds ? job.part_rows[run.kind] : 0;
+    const int64_t last = run.first + (int64_t)(run.count - 1) * run.step, end = run.label + (int64_t)(run.count - 1) * run.label_step;
+    const int64_t labels = job.labels > 0 ? job.labels : 1;
+    const int good = run.count >= 1 && run.first >= 0 && run.first < rows && last >= 0 && last < rows && run.label >= 0 &&
+                     run.label < labels && end >= 0 && end < labels;
+    if (!good) gsa_report(job.watch, i);
+}
+
+static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
+{
+    int64_t blocks;
+    check_job job = { edges->runs, edges->run_total, edges->kinds, edges->labels, gsa_cuda_suspect(b, GSA_FAULT_EDGES), {} };
+    for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_rows[k] = edges->part_rows[k];
+    GSA_TRY(gsa_cuda_grid(b, "edges", edges->run_total, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, check_runs, blocks, GSA_ELEMENTS, job));
+    return gsa_cuda_read_faults(b);
+}
+#else
+static gsa_status check_edges(gsa_backend *, const gsa_edges *)
+{
+    return GSA_OK;
+}
+#endif
+
+/* ---- building ---- */
+static gsa_status take_array(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
+{
+    int64_t bytes;
+    if (!gsa_mul(count, size, &bytes))
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: a plan of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
+                        (long long)size);
+    *at = gsa_cuda_take(b, op, bytes);
+    return *at ? GSA_OK : b->error.status;
+}
+
+/* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces stay few. A function of sizes
+ * alone: the order of sums is fixed. */
+static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows, int64_t edges, gsa_cuda_cut *cut)
+{
+    const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
+    const int64_t wanted = edges / tuning->hub_chunks;
+    int64_t blocks;
+    cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges : wanted < INT32_MAX ? wanted : INT32_MAX);
+    if (edges <= cut->length || rows == 0) return GSA_OK;
+    cut->bound = 2 * (edges / cut->length) + 1;
+    GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
+    GSA_TRY(gsa_cuda_grid(b, op, rows + 1, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, count_pieces, blocks, GSA_ELEMENTS, cut->piece, offset, cut->length, rows));
+    return gsa_cuda_scan(b, cut->piece, rows + 1);
+}
+
+static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    int64_t blocks;
+    if (plan->run_first) return GSA_OK;
+    GSA_TRY(take_array(b, op, edges->run_total + 1, sizeof(int64_t), (void **)&plan->run_first));
+    GSA_TRY(gsa_cuda_grid(b, op, edges->run_total + 1, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, count_runs, blocks, GSA_ELEMENTS, plan->run_first, edges->runs, edges->run_total));
+    return gsa_cuda_scan(b, plan->run_first, edges->run_total + 1);
+}
+
+static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan *plan, expand_job *job)
+{
+    int64_t blocks;
+    job->run_first = plan->run_first, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
+    job->rows = edges->rows, job->run_total = edges->run_total, job->edge_total = edges->edge_total;
+    for (int k = 0; k < GSA_MAX_KINDS; k++) job->part_first[k] = plan->part_first[k];
+    GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
+    return GSA_RUN(b, expand_edges, blocks, GSA_ELEMENTS, *job);
+}
+
+static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
+    const int short_runs = (double)edges->edge_total < tuning->expand_below * (double)edges->run_total;
+    const int fits = edges->edge_total <= tuning->expand_bytes / (int64_t)sizeof(gsa_cuda_entry) &&
+                     edges->labels < INT32_MAX / GSA_MAX_KINDS;
+    GSA_TRY(make_cut(b, op, edges->edge_offset, edges->rows, edges->edge_total, &plan->in));
+    if (edges->edge_total == 0 || (plan->in.piece == NULL && !short_runs)) return GSA_OK;
+    GSA_TRY(make_run_first(b, op, edges, plan));
+    if (!short_runs || !fits) return GSA_OK;
+    expand_job job = {};
+    GSA_TRY(take_array(b, op, edges->edge_total, sizeof *job.entries, (void **)&plan->entries));
+    job.entries = plan->entries;
+    return run_expand(b, op, edges, plan, &job);
+}
+
+typedef struct sort_room { /* lives while the out-edges are made */
+    uint32_t *key, *sorted;
+    int64_t *value, *order;
+    gsa_transposed *record;
+} sort_room;
+
+static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, sort_room *room)
+{
+    const int64_t total = edges->edge_total;
+    int64_t blocks;
+    GSA_TRY(take_array(b, op, total, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(take_array(b, op, total, sizeof *room->sorted, (void **)&room->sorted));
+    GSA_TRY(take_array(b, op, total, sizeof *room->value, (void **)&room->value));
+    GSA_TRY(take_array(b, op, total, sizeof *room->order, (void **)&room->order));
+    GSA_TRY(take_array(b, op, total, sizeof *room->record, (void **)&room->record));
+    expand_job job = {};
+    job.key = room->key, job.value = room->value, job.record = room->record;
+    GSA_TRY(run_expand(b, op, edges, plan, &job));
+    if (total > 0)
+        GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, total, gsa_cuda_bits(plan->sources)));
+    GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, find_sources, blocks, GSA_ELEMENTS, plan->out_offset, room->sorted, total, plan->sources));
+    GSA_TRY(gsa_cuda_grid(b, op, total, GSA_ELEMENTS, &blocks));
+    return GSA_RUN(b, order_records, blocks, GSA_ELEMENTS, plan->out, room->record, room->order, total);
+}
+
+static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    sort_room room = {};
+    plan->sources = 0;
+    for (int k = 0; k < edges->kinds; k++) {
+        plan->part_first[k] = plan->sources;
+        plan->sources += edges->part_rows[k];
+    }
+    if (plan->sources >= INT32_MAX)
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld source rows over the kinds, at most 2147483646 have a transpose", op,
+                        (long long)plan->sources);
+    if (edges->edge_total > 0) GSA_TRY(make_run_first(b, op, edges, plan));
+    GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
+    GSA_TRY(take_array(b, op, edges->edge_total, sizeof *plan->out, (void **)&plan->out));
+    gsa_status status = sort_out(b, op, edges, plan, &room);
+    gsa_cuda_give(b, room.key);
+    gsa_cuda_give(b, room.sorted);
+    gsa_cuda_give(b, room.value);
+    gsa_cuda_give(b, room.order);
+    gsa_cuda_give(b, room.record);
+    if (status == GSA_OK) status = make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total, &plan->out_cut);
+    plan->has_out = status == GSA_OK;
+    return status;
+}
+
+/* ---- the table of plans ---- */
+static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
+{
+    gsa_cuda_plan *plan = *slot;
+    if (plan == NULL) return;
+    *slot = NULL;
+    gsa_cuda_give(b, plan->run_first);
+    gsa_cuda_give(b, plan->entries);
+    gsa_cuda_give(b, plan->in.piece);
+    gsa_cuda_give(b, plan->out_offset);
+    gsa_cuda_give(b, plan->out);
+    gsa_cuda_give(b, plan->out_cut.piece);
+    gsa_release(b->system, plan);
+}
+
+void gsa_cuda_forget_plans(gsa_backend *b)
+{
+    for (int i = 0; i < GSA_CUDA_PLANS; i++) release_plan(b, &gsa_cuda_of(b)->plans[i]);
+}
+
+static int overlaps(const void *a, int64_t a_bytes, const void *at, int64_t bytes)
+{
+    return (uintptr_t)a < (uintptr_t)at + (uintptr_t)bytes && (uintptr_t)at < (uintptr_t)a + (uintptr_t)a_bytes;
+}
+
+void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
+{
+    for (int i = 0; i < GSA_CUDA_PLANS; i++) {
+        const gsa_cuda_plan *plan = gsa_cuda_of(b)->plans[i];
+        if (plan && (overlaps(plan->run_offset, 8 * (plan->rows + 1), at, bytes) ||
+                     overlaps(plan->edge_offset, 8 * (plan->rows + 1), at, bytes) ||
+                     overlaps(plan->runs, (int64_t)sizeof(gsa_run) * plan->run_total, at, bytes)))
+            release_plan(b, &gsa_cuda_of(b)->plans[i]);
+    }
+}
+
+static int is_plan_of(const gsa_cuda_plan *plan, const gsa_edges *edges)
+{
+    return plan && plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset && plan->runs == edges->runs &&
+           plan->rows == edges->rows && plan->run_total == edges->run_total && plan->edge_total == edges->edge_total;
+}
+
+/* The slot that holds the plan of these edges, or else an empty one (made empty if need be). */
+static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_plan **oldest = &s->plans[0];
+    for (int i = 0; i < GSA_CUDA_PLANS; i++)
+        if (is_plan_of(s->plans[i], edges)) return &s->plans[i];
+    for (int i = 0; i < GSA_CUDA_PLANS; i++) {
+        if (s->plans[i] == NULL) return &s->plans[i];
+        if (s->plans[i]->used < (*oldest)->used) oldest = &s->plans[i];
+    }
+    release_plan(b, oldest);
+    return oldest;
+}
+
+gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose, const gsa_cuda_plan **plan)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_plan **slot = slot_for(b, edges);
+    gsa_status status = GSA_OK;
+    if (*slot == NULL) {
+        *slot = (gsa_cuda_plan *)gsa_alloc_zero(b->system, 1, sizeof **slot);
+        if (*slot == NULL) return gsa_out_of_memory(&b->error, op, (int64_t)sizeof **slot);
+        (*slot)->run_offset = edges->run_offset, (*slot)->edge_offset = edges->edge_offset, (*slot)->runs = edges->runs;
+        (*slot)->rows = edges->rows, (*slot)->run_total = edges->run_total, (*slot)->edge_total = edges->edge_total;
+        status = check_edges(b, edges);
+        if (status == GSA_OK) status = make_in(b, op, edges, *slot);
+    }
+    if (status == GSA_OK && transpose && !(*slot)->has_out) status = make_out(b, op, edges, *slot);
+    if (status != GSA_OK) {
+        release_plan(b, slot);
+        return status;
+    }
+    (*slot)->used = ++s->plan_clock;
+    *plan = *slot;
+    return GSA_OK;
+}

@@ -1,0 +1,120 @@
+/* state.h - what every file of the backend sees on the host's side: its state, how a CUDA call is checked, memory. */
+#ifndef GSA_CUDA_STATE_H
+#define GSA_CUDA_STATE_H
+#include "kernels/cuda/platform.h"
+#include "kernels/backend.h"
+#include "kernels/cuda/tuning.h"
+
+typedef struct gsa_cuda_plan gsa_cuda_plan;
+typedef struct gsa_cuda_library gsa_cuda_library;
+
+/* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by download. */
+enum gsa_cuda_fault_code { GSA_FAULT_NONE, GSA_FAULT_GATHER, GSA_FAULT_GATHER_BACKWARD, GSA_FAULT_TARGET, GSA_FAULT_EDGES };
+typedef struct gsa_cuda_fault {
+    unsigned long long key; /* serial << 40 | row; all ones: nothing. The smallest wins */
+    int32_t limit, zero;
+} gsa_cuda_fault;
+
+typedef struct gsa_cuda_block { /* device memory, in use or kept for the next of its size */
+    struct gsa_cuda_block *next;
+    void *at;
+    int64_t bytes;
+    int used;
+} gsa_cuda_block;
+
+enum { GSA_CUDA_STAGES = 2, GSA_CUDA_STAGE_BYTES = 4 << 20, GSA_CUDA_PLANS = 64 };
+typedef struct gsa_cuda_stage { /* pinned memory that an upload passes through */
+    void *at;
+    cudaEvent_t done;
+    int made;
+} gsa_cuda_stage;
+
+typedef struct gsa_cuda_state {
+    int device;
+    char name[80];
+    const gsa_cuda_tuning *tuning;
+    cudaStream_t stream;
+    int has_stream;
+    cudaError_t lost; /* sticky: every further call fails with `loss` */
+    gsa_error loss;
+    gsa_cuda_block *blocks;
+    int64_t in_use, kept;
+    gsa_cuda_stage stage[GSA_CUDA_STAGES];
+    int next_stage;
+    void *scratch;
+    int64_t scratch_bytes;
+    gsa_cuda_fault *fault; /* on the device */
+    struct {
+        int code;
+        uint32_t serial;
+    } suspects[64]; /* the last ops that may have written a fault */
+    uint32_t serial;
+    gsa_cuda_plan *plans[GSA_CUDA_PLANS];
+    int64_t plan_clock;
+    gsa_cuda_library *library;
+} gsa_cuda_state;
+
+static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
+{
+    return (gsa_cuda_state *)b->state;
+}
+
+/* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are cleared; one that cannot be is
+ * sticky. */
+gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line);
+#define GSA_CUDA(b, expression) gsa_cuda_check((b), (expression), #expression, __FILE__, __LINE__)
+
+/* Leaves the calling function when the status is not GSA_OK. */
+#define GSA_TRY(expression)                                                                                                    \
+    do {                                                                                                                       \
+        const gsa_status gsa_tried = (expression);                                                                             \
+        if (gsa_tried != GSA_OK) return gsa_tried;                                                                             \
+    } while (0)
+
+/* Launches on the backend's stream; no blocks: nothing. The name of the kernel stands in the sentence of an error. */
+#define GSA_RUN(b, kernel, blocks, threads, ...)                                                                               \
+    ((blocks) == 0 ? GSA_OK                                                                                                    \
+                   : gsa_cuda_check((b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),             \
+                                    "launch of " #kernel, __FILE__, __LINE__))
+
+/* Blocks for `count` items of `per_block`; more than a grid holds is a sentence. */
+gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks);
+
+/* ---- memory.cu */
+void gsa_cuda_fill_memory(gsa_backend *b);
+gsa_status gsa_cuda_open_memory(gsa_backend *b);
+void gsa_cuda_close_memory(gsa_backend *b);
+/* NULL: b->error says why. `what` opens the sentence. */
+void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes);
+void gsa_cuda_give(gsa_backend *b, void *at);
+/* count * size bytes that live until the next call of this by a later op; several arrays are cut from one by the caller. */
+gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at);
+
+/* ---- checks that need no device */
+gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);
+gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
+gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward);
+
+/* ---- faults: what a kernel that may find bad data is given */
+typedef struct gsa_cuda_watch {
+    gsa_cuda_fault *fault;
+    unsigned long long serial; /* << 40 */
+} gsa_cuda_watch;
+gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code);
+gsa_status gsa_cuda_read_faults(gsa_backend *b); /* the stream is idle */
+
+/* ---- every file puts its ops into the table */
+void gsa_cuda_fill_aggregate(gsa_backend *b);
+void gsa_cuda_fill_attend(gsa_backend *b);
+void gsa_cuda_fill_columns(gsa_backend *b);
+void gsa_cuda_fill_dropout(gsa_backend *b);
+void gsa_cuda_fill_elements(gsa_backend *b);
+void gsa_cuda_fill_gemm(gsa_backend *b);
+void gsa_cuda_fill_loss(gsa_backend *b);
+void gsa_cuda_fill_norm(gsa_backend *b);
+void gsa_cuda_fill_optim(gsa_backend *b);
+void gsa_cuda_fill_pool(gsa_backend *b);
+void gsa_cuda_fill_reduce(gsa_backend *b);
+void gsa_cuda_fill_rows(gsa_backend *b);
+
+#endif

@@ -1,0 +1,37 @@
+/* tuning.h - numbers that are chosen, not derived; one row an architecture. None has been measured on a device yet: the rows are
+ * the same, and `tools/gpu-check --tune` writes what a device says. docs/cuda.md tells what each number trades. */
+#ifndef GSA_CUDA_TUNING_H
+#define GSA_CUDA_TUNING_H
+#include <stdint.h>
+
+/* Known to the compiler: shapes of kernels. */
+enum {
+    GSA_THREADS = 128,      /* threads of a block in the attention and aggregation kernels */
+    GSA_ELEMENTS = 256,     /* threads of a block in elementwise kernels */
+    GSA_REDUCE_CHUNK = 4096, /* elements that a block of a reduction adds up */
+    /* Blocks of GSA_THREADS that a multiprocessor holds at once: the registers that a thread may use are 65536 / (128 x this). The
+     * largest with which no instance spills on sm_75 to sm_90 (tests/simt/spills). */
+    GSA_FORWARD_BLOCKS = 5,
+    GSA_ROWS_BLOCKS = 4,
+    GSA_SOURCES_BLOCKS = 3
+};
+
+/* Chosen at run time by the device's compute capability. */
+typedef struct gsa_cuda_tuning {
+    int capability;       /* major * 10 + minor: the row holds from here on */
+    int32_t hub_edges;    /* a row with more in-edges (or out-edges) is cut into chunks of at least so many */
+    int32_t hub_chunks;   /* at most about so many chunks in all: longer chunks where a graph would need more */
+    double expand_below;  /* edges a run below which the plan expands runs to one entry an edge */
+    int64_t expand_bytes; /* the most that this expansion may take */
+    int64_t label_bytes;  /* sums by (row, head, label) that the backward pass keeps at a time */
+} gsa_cuda_tuning;
+
+static const gsa_cuda_tuning gsa_cuda_tunings[] = {
+    /*     hubs:  from  at most  expand: below  within               labels */
+    { 75,         128,  8192,            4,     INT64_C(256) << 20,  INT64_C(32) << 20 },
+    { 80,         128,  8192,            4,     INT64_C(512) << 20,  INT64_C(64) << 20 },
+    { 86,         128,  8192,            4,     INT64_C(256) << 20,  INT64_C(32) << 20 },
+    { 90,         128,  8192,            4,     INT64_C(512) << 20,  INT64_C(64) << 20 },
+};
+
+#endif

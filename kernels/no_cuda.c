@@ -1,0 +1,13 @@
+/* no_cuda.c - stands in for kernels/cuda/ in builds without it. */
+#include "kernels/cuda.h"
+
+int gsa_cuda_is_built(void)
+{
+    return 0;
+}
+
+gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend, gsa_error *error)
+{
+    (void)system, (void)real, (void)device, (void)backend;
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
+}
