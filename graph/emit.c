@@ -125,9 +125,11 @@ int gsa_run_join(gsa_run *run, const gsa_run *next)
     return 1;
 }
 
+/* Mostly a phase has a run or more for every node: room for that at once, then twice as much. */
 static int grow(gsa_building *b, gsa_records *list)
 {
-    const int64_t room = list->capacity ? list->capacity + list->capacity / 2 : 64;
+    const int64_t least = b->node_total < 1 << 16 ? b->node_total + 64 : 1 << 16;
+    const int64_t room = list->capacity ? 2 * list->capacity : least;
     gsa_run *runs = gsa_resize(b->system, list->runs, (size_t)room, sizeof *runs);
     if (runs) list->runs = runs;
     gsa_target *to = runs ? gsa_resize(b->system, list->to, (size_t)room, sizeof *to) : NULL;
@@ -182,36 +184,62 @@ static const char *wrong_run(const gsa_phase *phase, const int64_t *nodes, int64
     return NULL;
 }
 
-static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count, int64_t step, gsa_node to, int32_t label,
-                   int32_t label_step)
+/* A call that is not right, or says nothing: the sentence, or count 0. */
+static void on_odd_run(gsa_building *b, int phase, gsa_node from, int64_t count, int64_t step, gsa_node to, int32_t label,
+                       int32_t label_step)
 {
-    gsa_building *b = emitter->host;
-    if (b->status != GSA_OK) return;
     if (phase < 0 || phase >= b->schema->phases) {
         gsa_building_fail(b, GSA_ERR_PLUGIN, "edges of phase %d, expected 0 to %d", phase, b->schema->phases - 1);
         return;
     }
     const gsa_phase *x = &b->schema->phase[phase];
+    int64_t bad;
     if (x->aggregate == GSA_NONE) {
         gsa_building_fail(b, GSA_ERR_PLUGIN, "edges of phase '%s', which has none", x->name);
         return;
     }
     if (count == 0) return;
-    int64_t bad;
     const char *why = wrong_run(x, b->instance->nodes, x->per_head ? b->example->heads : 1, from, count, step, to, label,
                                 label_step, &bad);
-    if (why) {
-        gsa_building_fail(b, GSA_ERR_PLUGIN,
-                          "phase '%s', %" PRId64 " edges from %s %" PRId64 " step %" PRId64 " to %s %" PRId64
-                          ", label %" PRId32 " step %" PRId32 ": %s: %" PRId64,
-                          x->name, count, kind_name(b, kind_of(from)), index_of(from), step, kind_name(b, kind_of(to)),
-                          index_of(to), label, label_step, why, bad);
+    gsa_building_fail(b, GSA_ERR_PLUGIN,
+                      "phase '%s', %" PRId64 " edges from %s %" PRId64 " step %" PRId64 " to %s %" PRId64 ", label %" PRId32
+                      " step %" PRId32 ": %s: %" PRId64,
+                      x->name, count, kind_name(b, kind_of(from)), index_of(from), step, kind_name(b, kind_of(to)),
+                      index_of(to), label, label_step, why ? why : "not a run", bad);
+}
+
+/* The same rules as wrong_run, without words: each run goes through here. Indices are compared unsigned: negative ones are large. */
+static inline int is_right(const gsa_phase *x, const int64_t *nodes, int64_t scale, gsa_node from, int64_t count, int64_t step,
+                           gsa_node to, int32_t label, int32_t label_step)
+{
+    const uint64_t source = from >> 48, target = to >> 48, low = UINT64_C(0xffffffffffff);
+    if (source >= GSA_MAX_KINDS || target >= GSA_MAX_KINDS) return 0;
+    if (!(x->sources >> source & 1) || !(x->destinations >> target & 1)) return 0;
+    const uint64_t sources = (uint64_t)(nodes[source] * scale), first = from & low;
+    if ((to & low) >= (uint64_t)(nodes[target] * scale) || first >= sources) return 0;
+    if (count < 1 || count > INT32_MAX || (uint32_t)label >= (uint32_t)x->labels) return 0;
+    if (count == 1) return 1;
+    if (step >= (int64_t)sources || step <= -(int64_t)sources) return 0;
+    const int64_t last = label + (count - 1) * (int64_t)label_step;
+    return first + (uint64_t)((count - 1) * step) < sources && last >= 0 && last < x->labels;
+}
+
+static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count, int64_t step, gsa_node to, int32_t label,
+                   int32_t label_step)
+{
+    gsa_building *b = emitter->host;
+    if (b->status != GSA_OK) return;
+    const gsa_phase *x = b->schema->phase + (phase < 0 || phase >= b->schema->phases ? 0 : phase);
+    if (phase != x - b->schema->phase || x->aggregate == GSA_NONE ||
+        !is_right(x, b->instance->nodes, x->per_head ? b->example->heads : 1, from, count, step, to, label, label_step)) {
+        on_odd_run(b, phase, from, count, step, to, label, label_step);
         return;
     }
-    if (!gsa_add(b->edge_total, count, &b->edge_total) || b->edge_total > b->limits.edges) {
+    if (count > b->limits.edges - b->edge_total) {
         gsa_building_fail(b, GSA_ERR_LIMIT, "phase '%s': more than %" PRId64 " edges, the limit", x->name, b->limits.edges);
         return;
     }
+    b->edge_total += count;
     b->phase[phase].edges += count;
     const gsa_run run = { (int32_t)index_of(from),    (int32_t)count, count > 1 ? (int32_t)step : 1, label,
                           count > 1 ? label_step : 0, kind_of(from) };

@@ -8,7 +8,7 @@ typedef struct gsa_graph_case {
     gsa_bench *bench;
     gsa_pattern *pattern;
     gsa_example example;
-    int64_t edges, bytes;
+    int64_t edges, runs, bytes; /* runs of one example, as they stand */
 } gsa_graph_case;
 
 static void release(void *state)
@@ -40,6 +40,17 @@ static gsa_status plan_phases(const gsa_graph_case *one, const gsa_batch *batch,
     return status;
 }
 
+static int64_t runs_of(const gsa_graph_case *one, const gsa_instance *instance)
+{
+    int64_t runs = 0;
+    for (int p = 0; p < gsa_schema_phases(gsa_pattern_schema(one->pattern)); p++) {
+        gsa_edges edges;
+        gsa_instance_edges(instance, p, &edges);
+        runs += edges.run_total;
+    }
+    return runs;
+}
+
 static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, gsa_error *error)
 {
     gsa_instance *instance;
@@ -54,6 +65,7 @@ static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, g
     seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_now() - joined;
     one->bytes = gsa_instance_bytes(instance);
     one->edges = batch ? gsa_batch_edge_total(batch) : 0;
+    one->runs = runs_of(one, instance);
     gsa_batch_release(batch);
     gsa_instance_release(instance);
     return status;
@@ -88,12 +100,15 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     slot->items = (double)one->edges;
     json_object_set_new(slot->facts, "length", json_integer(length));
     json_object_set_new(slot->facts, "edges", json_integer(one->edges));
+    slot->flops[0] = (double)one->runs, slot->flops[1] = (double)one->runs * (double)gsa_args_number(bench->args, "batch", 1);
+    json_object_set_new(slot->facts, "runs", json_integer(one->runs));
     json_object_set_new(slot->facts, "instance_bytes", json_integer(one->bytes));
     return status;
 }
 
 gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error)
 {
+    bench->rate = (gsa_bench_rate){ "Mruns/s", "mruns_per_s", 1e-6 };
     bench->series[0] = "emit", bench->series[1] = "batch", bench->series[2] = "plan", bench->n_series = 3;
     return gsa_bench_each_pattern(bench, add, error);
 }
