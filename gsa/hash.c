@@ -1,6 +1,8 @@
 /* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression). */
 #include "hash.h"
+#include <errno.h>
 #include <string.h>
+#include "graph/system_parts.h"
 
 static uint32_t rotate(uint32_t x, int by)
 {
@@ -87,4 +89,20 @@ void gsa_sha256_end(gsa_sha256 *hash, char hex[65])
     gsa_sha256_add(hash, length, 8);
     for (int i = 0; i < 64; i++) hex[i] = digits[hash->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
     hex[64] = 0;
+}
+
+gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65], gsa_error *error)
+{
+    char buffer[1 << 14], why[128];
+    gsa_sha256 hash;
+    int64_t got = 0;
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    gsa_sha256_start(&hash);
+    while (file >= 0 && (got = system->read(system->user, file, buffer, sizeof buffer)) > 0)
+        gsa_sha256_add(&hash, buffer, got);
+    const int failed = file < 0 || got < 0, number = errno;
+    if (file >= 0) system->close(system->user, file);
+    gsa_sha256_end(&hash, hex);
+    if (!failed) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path, gsa_errno_text(number, why, sizeof why));
 }

@@ -1,7 +1,7 @@
 /* hash.h - SHA-256 (FIPS 180-4), for manifests that `sha256sum -c` reads. */
 #ifndef GSA_HASH_H
 #define GSA_HASH_H
-#include <stdint.h>
+#include "graph/system.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,6 +15,8 @@ typedef struct gsa_sha256 {
 void gsa_sha256_start(gsa_sha256 *hash);
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);
 void gsa_sha256_end(gsa_sha256 *hash, char hex[65]);
+/* Of a file's bytes; GSA_ERR_IO where it cannot be read. */
+gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65], gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,11 @@
-/* manifest.c - the hashes of a folder's files. O(bytes) time, one buffer. */
-#include <errno.h>
+/* manifest.c - the hashes of a folder's files. */
 #include <inttypes.h>
 #include <string.h>
 #include "checkpoint_parts.h"
 #include "graph/system_parts.h"
 #include "hash.h"
 
-enum { BUFFER = 1 << 14, HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
+enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
 
 int gsa_manifest_takes(const char *name)
 {
@@ -16,37 +15,12 @@ int gsa_manifest_takes(const char *name)
            strcmp(name, GSA_MANIFEST) != 0;
 }
 
-static gsa_status cannot_read(const char *path, gsa_error *error)
-{
-    char why[128];
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path, gsa_errno_text(errno, why, sizeof why));
-}
-
-static gsa_status hash_path(const gsa_system *system, const char *path, char hex[HEX + 1], gsa_error *error)
-{
-    char buffer[BUFFER];
-    gsa_sha256 hash;
-    const int file = system->open(system->user, path, GSA_OPEN_READ);
-    if (file < 0) return cannot_read(path, error);
-    gsa_status status = GSA_OK;
-    gsa_sha256_start(&hash);
-    for (;;) {
-        const int64_t got = system->read(system->user, file, buffer, BUFFER);
-        if (got < 0) status = cannot_read(path, error);
-        if (got <= 0) break;
-        gsa_sha256_add(&hash, buffer, got);
-    }
-    system->close(system->user, file);
-    gsa_sha256_end(&hash, hex);
-    return status;
-}
-
 static gsa_status hash_file(const gsa_system *system, const char *folder, const char *name, char hex[HEX + 1],
                             gsa_error *error)
 {
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    const gsa_status status = hash_path(system, path, hex, error);
+    const gsa_status status = gsa_sha256_file(system, path, hex, error);
     gsa_release(system, path);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "train/inputs.h"
 
 double gsa_seconds(void)
 {
@@ -80,6 +81,9 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)
         status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
+    if (status == GSA_OK) status = gsa_inputs_hash(system, s->model.stack, &s->inputs, error);
+    if (status == GSA_OK && options->checkpoint)
+        status = gsa_inputs_check(system, s->model.stack, s->inputs, options->checkpoint, error);
     if (status == GSA_OK && *gsa_stack_report(s->model.stack))
         options->say(options->context, gsa_stack_report(s->model.stack));
     if (status != GSA_OK) gsa_session_release(s);
@@ -95,6 +99,7 @@ void gsa_session_release(gsa_session *session)
     if (s->registry) gsa_registry_release(s->registry);
     gsa_minibatch_release(&s->batch);
     gsa_release(s->system, s->out);
+    gsa_release(s->system, s->inputs);
     gsa_recipe_release(&s->recipe);
     *s = (gsa_session){ 0 };
 }

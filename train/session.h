@@ -28,6 +28,7 @@ typedef struct gsa_session {
     gsa_backend *backend;
     int owns_backend, zero;
     gsa_learner model;
+    char *inputs;   /* hashes of the patterns' files (inputs.h) */
     gsa_minibatch batch;
     double *out; /* a batch's outputs on the host */
     int64_t out_room;

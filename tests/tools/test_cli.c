@@ -260,6 +260,12 @@ START_TEST(a_dictionary_is_found_again)
     ck_assert_int_eq(ran.code, 2);
     ck_assert_ptr_nonnull(strstr(ran.err, "config.ini: [encoder.N]: topology 'char_word': lexicon: 'words.txt' cannot be"));
     run(ARGS("eval", "--model", "run", "--set", "encoder.1.lexicon=list.txt"), NULL);
+    gsa_cli_write("words.txt", "good\nbad\nfil\n"); /* another list under the name: another model */
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_ptr_nonnull(strstr(ran.err, "'words.txt' (lexicon of topology 'char_word') is not the file that the model in run/"));
+    gsa_cli_run(ARGS("train", "--resume", "run", "--set", "train.epochs=2"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
     gsa_cli_leave();
 }
 END_TEST
