@@ -58,21 +58,60 @@ static gsa_status head_of_segment(const gsa_recipe *recipe, const gsa_registry *
     return GSA_OK;
 }
 
+/* The part of a segment that a setting is meant for: the first whose topology declares it, else the first, whose refusal lists what it
+ * declares. NULL: the topology is not known. */
+static const gsa_topology *part_of(const gsa_registry *registry, const gsa_segment_spec *segment, const char *key, int *part,
+                                   gsa_error *error)
+{
+    const gsa_topology *first = NULL;
+    *part = 0;
+    for (int p = 0; p < segment->n_parts; p++) {
+        const gsa_topology *topology = gsa_registry_find(registry, segment->parts[p].id, error);
+        if (!topology) return NULL;
+        if (p == 0) first = topology;
+        for (uint32_t i = 0; i < topology->n_params; i++)
+            if (strcmp(gsa_topology_param(topology, i)->name, key) == 0) {
+                *part = p;
+                return topology;
+            }
+    }
+    return first;
+}
+
+/* The keys of a section but `topology` and `layers` into the spec's segment. */
 static gsa_status set_settings(const gsa_recipe *recipe, const gsa_registry *registry, const char *section, int segment,
                                gsa_stack_spec *spec, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    const gsa_topology *topology = gsa_registry_find(registry, spec->segments[segment].parts[0].id, error);
     for (int i = 0; i < recipe->ini.count && status == GSA_OK; i++) {
         const gsa_ini_entry *e = &recipe->ini.entries[i];
+        int part = 0;
         if (strcmp(e->section, section) != 0 || !e->key || gsa_ini_find(&recipe->ini, section, e->key) != e) continue;
         if (strcmp(e->key, "topology") == 0 || strcmp(e->key, "layers") == 0) continue;
-        const int shares = strcmp(e->key, "share") == 0;
-        if (!shares) status = check_setting(recipe, topology, e, error);
-        if (status == GSA_OK) status = gsa_spec_set(spec, segment, 0, e->key, e->value, error);
-        else continue;
+        if (strcmp(e->key, "share") != 0) {
+            const gsa_topology *topology = part_of(registry, &spec->segments[segment], e->key, &part, error);
+            status = topology ? check_setting(recipe, topology, e, error) : GSA_ERR_ARGUMENT;
+        }
+        if (status != GSA_OK) return status;
+        status = gsa_spec_set(spec, segment, part, e->key, e->value, error);
         if (status != GSA_OK) gsa_fail_at(error, status, "%s: [%s]", recipe->ini.path, section);
     }
+    return status;
+}
+
+/* `[model] encoder` as text, and what the sections add to its segments: paths, which the text cannot hold. */
+static gsa_status from_text(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error)
+{
+    char section[32];
+    gsa_status status = gsa_spec_parse(recipe->ini.system, recipe->values.model_encoder, spec, error);
+    for (int i = 0; status == GSA_OK && i < spec->n_segments; i++) {
+        snprintf(section, sizeof section, "encoder.%d", i + 1);
+        status = set_settings(recipe, registry, section, i, spec, error);
+    }
+    if (status == GSA_OK && gsa_recipe_sections(recipe) > spec->n_segments)
+        status = gsa_fail(error, GSA_ERR_FORMAT, "there is a section [encoder.%d], but '%s' has %d segment%s",
+                          gsa_recipe_sections(recipe), recipe->values.model_encoder, spec->n_segments,
+                          spec->n_segments > 1 ? "s" : "");
     return status;
 }
 
@@ -117,7 +156,7 @@ gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registr
     *spec = (gsa_stack_spec){ 0 };
     const char *text = recipe->values.model_encoder;
     gsa_status status =
-        *text ? gsa_spec_parse(recipe->ini.system, text, spec, error) : from_sections(recipe, registry, spec, error);
+        *text ? from_text(recipe, registry, spec, error) : from_sections(recipe, registry, spec, error);
     const int parsed = status == GSA_OK;
     if (parsed) status = try_patterns(spec, registry, error);
     if (status == GSA_OK) return GSA_OK;

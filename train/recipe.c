@@ -167,18 +167,39 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
     return GSA_OK;
 }
 
-static gsa_status check_encoder(const gsa_recipe *recipe, gsa_error *error)
+int gsa_recipe_sections(const gsa_recipe *recipe)
 {
-    int highest = 0, parts = 0;
-    char section[32];
+    int highest = 0;
     for (int i = 0; i < recipe->ini.count; i++) {
         const int n = segment_of(recipe->ini.entries[i].section);
         if (n > highest) highest = n;
-        if (n > 0) parts++;
     }
-    if (parts > 0 && *recipe->values.model_encoder)
-        return wrong(recipe, "model", "encoder", error, "and sections [encoder.N] are both given: one of them must go");
-    if (parts == 0 && !*recipe->values.model_encoder)
+    return highest;
+}
+
+/* With an encoder as text, a section adds to its segment what the text cannot hold, and says nothing that the text says. */
+static gsa_status check_additions(const gsa_recipe *recipe, gsa_error *error)
+{
+    static const char *const said[] = { "topology", "layers", "share" };
+    for (int i = 0; i < recipe->ini.count; i++) {
+        const gsa_ini_entry *entry = &recipe->ini.entries[i];
+        char place[512];
+        gsa_ini_place(&recipe->ini, entry, place, sizeof place);
+        for (int k = 0; k < 3 && segment_of(entry->section) > 0; k++)
+            if (entry->key && strcmp(entry->key, said[k]) == 0)
+                return gsa_fail(error, GSA_ERR_FORMAT,
+                                "%s: %s of [%s] is said by [model] encoder = %s already: one of them must go", place, said[k],
+                                entry->section, recipe->values.model_encoder);
+    }
+    return GSA_OK;
+}
+
+static gsa_status check_encoder(const gsa_recipe *recipe, gsa_error *error)
+{
+    const int highest = gsa_recipe_sections(recipe);
+    char section[32];
+    if (*recipe->values.model_encoder) return check_additions(recipe, error);
+    if (highest == 0)
         return wrong(recipe, "model", "encoder", error, "is not set: --set model.encoder=SPEC, or a section [encoder.1]");
     for (int n = 1; n <= highest; n++) {
         snprintf(section, sizeof section, "encoder.%d", n);
@@ -227,13 +248,13 @@ void gsa_recipe_release(gsa_recipe *recipe)
 static void write_segments(const gsa_recipe *recipe, gsa_output *output)
 {
     char section[32];
-    for (int n = 1;; n++) {
+    for (int n = 1; n <= gsa_recipe_sections(recipe); n++) {
+        int keys = 0;
         snprintf(section, sizeof section, "encoder.%d", n);
-        if (!gsa_ini_find(&recipe->ini, section, "topology")) return;
-        gsa_output_format(output, "\n[%s]\n", section);
         for (int i = 0; i < recipe->ini.count; i++) {
             const gsa_ini_entry *e = &recipe->ini.entries[i];
             if (strcmp(e->section, section) != 0 || !e->key || gsa_ini_find(&recipe->ini, section, e->key) != e) continue;
+            if (keys++ == 0) gsa_output_format(output, "\n[%s]\n", section);
             gsa_output_format(output, "%s = %s\n", e->key, e->value);
         }
     }

@@ -1,7 +1,8 @@
 /* recipe.h - a recipe, resolved: every key has a value, every value has a place for messages.
  *
  * The encoder is `[model] encoder=SPEC`, or one section a segment, [encoder.1], [encoder.2], ...: topology=ID, layers=N, share=0|1,
- * any other key is a parameter of the topology (its value may be anything, a path too). Both is an error. */
+ * any other key is a parameter of the topology (its value may be anything, a path too). Beside encoder=SPEC, a section adds parameters to
+ * its segment, of a+b to the first pattern that has one of the name; what SPEC says itself it may not say again. */
 #ifndef GSA_RECIPE_H
 #define GSA_RECIPE_H
 #include "gsa/settings.h"
@@ -24,6 +25,9 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output);
 
 /* "recipe.ini:12", "--set task.k" or "recipe.ini (default of task.k)": where a value comes from; snprintf-like. */
 int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size);
+
+/* The highest N of the sections [encoder.N], 0: there is none. */
+int gsa_recipe_sections(const gsa_recipe *recipe);
 
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 /* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */

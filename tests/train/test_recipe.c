@@ -91,6 +91,7 @@ static const char *const round_trips[] = {
     ("[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,v,o\ninit_scale=0.1\n"
      "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n"),
     "[encoder.1]\ntopology=star\nlayers=2\nring=0\n[encoder.2]\ntopology=full\nshare=1\n",
+    "[model]\nencoder=full,star*2\n[encoder.2]\nring=0\n",
     "[model]\nencoder=full\n[data]\ntrain=with = and # in it\nvectors=v\nvectors_frozen=1\n",
 };
 
@@ -193,9 +194,27 @@ START_TEST(sections_make_segments)
 }
 END_TEST
 
+START_TEST(sections_add_to_the_text)
+{
+    fixture f;
+    gsa_stack_spec spec;
+    ck_assert_msg(spec_of(&f, "[model]\nencoder=full,window:width=3+star*2\n[encoder.2]\nring=0\n", &spec) == GSA_OK, "%s",
+                  f.error.text);
+    ck_assert_int_eq(spec.n_segments, 2);
+    ck_assert_int_eq(spec.segments[1].parts[0].n_settings, 1); /* window's width; it has no ring */
+    ck_assert_int_eq(spec.segments[1].parts[1].n_settings, 1);
+    ck_assert_str_eq(spec.segments[1].parts[1].settings[0].key, "ring");
+    gsa_spec_release(&spec);
+    done(&f);
+}
+END_TEST
+
 static const struct {
     const char *text, *expected;
 } bad_encoders[] = {
+    { "[model]\nencoder=star\n[encoder.2]\nring=0\n", "there is a section [encoder.2], but 'star' has 1 segment" },
+    { "[model]\nencoder=full+star\n[encoder.1]\nrings=0\n", "r.ini:4: unknown key 'rings' of [encoder.1] with topology full" },
+    { "[model]\nencoder=star:ring=0\n[encoder.1]\nring=0\n", "ring" },
     { "[encoder.1]\ntopology=sta\n", "r.ini:2: [encoder.1]" },
     { "[encoder.1]\ntopology=star\nlayers=0\n",
       "r.ini:3: [encoder.1]: parameter 'layers' is '0', expected an integer from 1" },
@@ -276,7 +295,7 @@ static const struct {
     { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
     { MODEL "[data]\nvectors_frozen=1\n", NULL, "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
     { "[train]\nepochs=1\n", NULL, "(default of model.encoder): [model] encoder is not set" },
-    { MODEL "[encoder.1]\ntopology=star\n", NULL, "r.ini:2: [model] encoder and sections [encoder.N] are both given" },
+    { MODEL "[encoder.1]\ntopology=star\n", NULL, "r.ini:4: topology of [encoder.1] is said by [model] encoder = star already" },
     { "[encoder.2]\ntopology=star\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
     { "[encoder.1]\nlayers=2\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
     /* overrides */
@@ -288,7 +307,8 @@ static const struct {
     { MODEL, "trains.epochs=3", "--set trains.epochs: unknown section [trains]" },
     { MODEL, "train.epochs=many", "--set train.epochs: [train]: parameter 'epochs' is 'many'" },
     { MODEL, "train.epochs=\xff", "is no valid UTF-8" },
-    { MODEL, "encoder.1.topology=star", "are both given" },
+    { MODEL, "encoder.1.topology=star", "--set encoder.1.topology: topology of [encoder.1] is said by [model] encoder" },
+    { MODEL, "encoder.1.layers=2", "--set encoder.1.layers: layers of [encoder.1] is said" },
 };
 
 START_TEST(bad_recipe)
@@ -324,7 +344,7 @@ int main(int argc, char **argv)
                                      GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
                                      GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)) };
-    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
+    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_TEST(sections_add_to_the_text), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
     static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
                                       GSA_CASE("bad", refused, 30) };
