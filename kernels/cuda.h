@@ -3,8 +3,8 @@
  * Law. Float only. All work of a backend is queued on one stream of one device, in the order of the calls; a call returns
  *      before the work is done, except download, which waits. What a kernel finds wrong with the data (an id outside its
  *      table) is therefore reported by the next download, as GSA_ERR_ARGUMENT with the op's name and the row; until then the
- *      bad row counts as zero. An error of the device itself that a process cannot survive ("sticky") is GSA_ERR_DEVICE: from
- *      then on every call fails with the same sentence at once, so nothing more is read from device memory.
+ *      bad row counts as zero. An error of the device itself that a process cannot survive ("sticky") is GSA_ERR_DEVICE:
+ *      from then on every call fails with the same sentence at once, so nothing more is read from device memory.
  *      No device memory: GSA_ERR_MEMORY with the bytes asked for, free and total; the backend works on afterwards. */
 #ifndef GSA_CUDA_H
 #define GSA_CUDA_H

@@ -1,6 +1,7 @@
 /* aggregate.cu - y_u = sum or mean of v over the in-edges of u; dv_v += dy_u or dy_u / degree over the out-edges of v.
  *
- * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a time, then walk them together. */
+ * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a time, then walk them
+ * together. */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/plan.h"
 
@@ -10,6 +11,7 @@ typedef struct aggregate_job {
     int64_t rows, cols, slices;
     int mean, pieced, backward;
     int32_t length, kinds;
+    const int32_t *owner;
     const int64_t *piece, *offset, *run_offset, *run_first, *row_offset;
     const gsa_run *runs;
     const gsa_cuda_entry *entries;
@@ -40,7 +42,7 @@ GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t owner)
     }
     if (owner >= __ldg(job.piece + job.rows)) return at;
     at.live = true;
-    at.row = gsa_last_at_most(job.piece, 0, job.rows, owner);
+    at.row = __ldg(job.owner + owner);
     at.first = (owner - __ldg(job.piece + at.row)) * job.length;
     const int64_t left = __ldg(job.offset + at.row + 1) - __ldg(job.offset + at.row) - at.first;
     at.count = (int32_t)(left < job.length ? left : job.length);
@@ -54,8 +56,8 @@ GSA_DEVICE const float *source_row(const aggregate_job &job, int32_t source, int
 }
 
 /* One lane's edge of the next 32: its row, and its weight in the sum. */
-GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run, int32_t &done, int base, int lane,
-                                  float *weight)
+GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run, int32_t &done, int base,
+                                  int lane, float *weight)
 {
     const int left = at.count - base;
     const int64_t edge = __ldg(job.offset + at.row) + at.first + base + lane;
@@ -75,7 +77,8 @@ GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item
     for (int filled = 0; filled < GSA_WARP && filled < left;) {
         const gsa_run next = job.runs[run];
         const int take = min(next.count - done, (int)GSA_WARP - filled), i = done + lane - filled;
-        if (lane >= filled && lane < filled + take && lane < left) mine = source_row(job, next.first + i * next.step, next.kind);
+        if (lane >= filled && lane < filled + take && lane < left)
+            mine = source_row(job, next.first + i * next.step, next.kind);
         filled += take;
         done += take;
         if (done == next.count) run++, done = 0;
@@ -139,18 +142,17 @@ static __global__ void __launch_bounds__(GSA_THREADS) aggregate_rows(GSA_ARGUMEN
     else store_sum(job, at, column, sum);
 }
 
-/* A block a piece; the first of a row adds them all up, in their order. */
+/* A warp has 32 columns of one piece; the first of a row adds them all up, in their order. */
 static __global__ void __launch_bounds__(GSA_THREADS) aggregate_merge(GSA_ARGUMENT(aggregate_job) job)
 {
-    if ((int64_t)blockIdx.x >= __ldg(job.piece + job.rows)) return;
-    aggregate_item at = find_item(job, blockIdx.x);
-    const int64_t first = __ldg(job.piece + at.row), last = __ldg(job.piece + at.row + 1);
-    if (first != (int64_t)blockIdx.x) return;
-    for (int64_t c = threadIdx.x; c < job.cols; c += GSA_THREADS) {
-        float sum = 0;
-        for (int64_t p = first; p < last; p++) sum += job.part[p * job.cols + c];
-        store_sum(job, at, c, sum);
-    }
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP, piece = warp / job.slices;
+    const int64_t column = warp % job.slices * GSA_WARP + threadIdx.x % GSA_WARP;
+    if (piece >= __ldg(job.piece + job.rows) || column >= job.cols) return;
+    const aggregate_item at = find_item(job, piece);
+    float sum = 0;
+    if (at.first > 0) return;
+    for (int64_t p = piece; p < __ldg(job.piece + at.row + 1); p++) sum += job.part[p * job.cols + column];
+    store_sum(job, at, column, sum);
 }
 
 /* The rows, then the hubs. */
@@ -159,7 +161,7 @@ static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job, con
     int64_t blocks;
     void *room;
     job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
-    job->piece = cut->piece, job->length = cut->length, job->pieced = 0;
+    job->piece = cut->piece, job->owner = cut->owner, job->length = cut->length, job->pieced = 0;
     GSA_TRY(gsa_cuda_grid(b, op, job->rows * job->slices, WARPS, &blocks));
     GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
     if (cut->piece == NULL) return GSA_OK;
@@ -167,7 +169,7 @@ static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job, con
     job->part = (float *)room, job->pieced = 1;
     GSA_TRY(gsa_cuda_grid(b, op, cut->bound * job->slices, WARPS, &blocks));
     GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
-    return GSA_RUN(b, aggregate_merge, cut->bound, GSA_THREADS, *job);
+    return GSA_RUN(b, aggregate_merge, blocks, GSA_THREADS, *job);
 }
 
 static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward, int64_t cols)
@@ -177,7 +179,8 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, 
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
-static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols)
+static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean,
+                                    int64_t cols)
 {
     const gsa_cuda_plan *plan;
     aggregate_job job = {};

@@ -2,81 +2,124 @@
 #include "kernels/cuda/attend.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/library.h"
+#include <float.h>
 
 /* ---- small kernels ---- */
 
-/* Row of a piece, or -1 behind the last; *first: the row's first piece. */
-GSA_DEVICE int64_t row_of_piece(const attend_job &job, int64_t piece, int64_t *first)
+/* Merging: a block has 32 columns of one hub at a time; MERGE_LANES threads a column share its pieces, in a fixed order.
+ * Blocks walk over (piece, slice of columns), and work where a piece is the first of its row. */
+enum { MERGE_LANES = GSA_THREADS / GSA_WARP, MERGE_BLOCKS = 2048 };
+
+typedef struct merge_item {
+    int64_t row, first, last, column;
+    bool there; /* this thread has a column here */
+} merge_item;
+
+/* False behind the last piece, for the whole block. */
+GSA_DEVICE bool next_merge(const attend_job &job, int64_t number, merge_item &at)
 {
-    if (piece >= __ldg(job.piece + job.rows)) return -1;
-    const int64_t row = gsa_last_at_most(job.piece, 0, job.rows, piece);
-    *first = __ldg(job.piece + row);
-    return row;
+    const int64_t slices = (job.width + GSA_WARP - 1) / GSA_WARP, piece = number / slices;
+    if (piece >= __ldg(job.piece + job.rows)) return false;
+    at.row = __ldg(job.owner + piece);
+    at.first = __ldg(job.piece + at.row), at.last = __ldg(job.piece + at.row + 1);
+    at.column = number % slices * GSA_WARP + threadIdx.x % GSA_WARP;
+    at.there = at.first == piece && at.column < job.width;
+    return true;
 }
 
-/* (top, sum) of a hub's head over its pieces, in their order. */
-GSA_DEVICE float2 merge_states(const float2 *state, int64_t first, int64_t last, int32_t heads, int32_t head)
+/* The sum of the column's lanes, in their order, in every lane. */
+GSA_DEVICE float merge_lanes(float x, float (*room)[GSA_WARP])
 {
-    float2 all = state[first * heads + head];
-    for (int64_t p = first + 1; p < last; p++) {
-        const float2 next = state[p * heads + head];
-        const float top = fmaxf(all.x, next.x);
-        all = make_float2(top, all.y * __expf(all.x - top) + next.y * __expf(next.x - top));
-    }
-    return all;
+    room[threadIdx.x / GSA_WARP][threadIdx.x % GSA_WARP] = x;
+    __syncthreads();
+    float sum = 0;
+    for (int lane = 0; lane < MERGE_LANES; lane++) sum += room[lane][threadIdx.x % GSA_WARP];
+    __syncthreads();
+    return sum;
 }
 
-/* A block a piece; the first piece of a row merges them all. */
+/* The largest of the column's lanes; what is NaN shows in the sums. */
+GSA_DEVICE float merge_tops(float x, float (*room)[GSA_WARP])
+{
+    room[threadIdx.x / GSA_WARP][threadIdx.x % GSA_WARP] = x;
+    __syncthreads();
+    float top = room[0][threadIdx.x % GSA_WARP];
+    for (int lane = 1; lane < MERGE_LANES; lane++) top = fmaxf(top, room[lane][threadIdx.x % GSA_WARP]);
+    __syncthreads();
+    return top;
+}
+
+/* out = sum of the pieces' o exp(top_p - top) over the sum of theirs. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT(attend_job) job)
 {
-    int64_t first = 0;
-    const int64_t row = row_of_piece(job, blockIdx.x, &first);
-    if (row < 0 || first != (int64_t)blockIdx.x) return;
-    const int64_t last = __ldg(job.piece + row + 1);
-    for (int32_t h = threadIdx.x; h < job.heads; h += GSA_THREADS) {
-        const float2 all = merge_states(job.state, first, last, job.heads, h);
-        job.lse[row * job.heads + h] = all.y == 0 ? -INFINITY : all.x + logf(all.y);
-    }
-    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
-        const int32_t head = (int32_t)(c / job.dim);
-        const float2 all = merge_states(job.state, first, last, job.heads, head);
-        float sum = 0;
-        for (int64_t p = first; p < last; p++) sum += __expf(job.state[p * job.heads + head].x - all.x) * job.part[p * job.width + c];
-        job.out[row * job.width + c] = all.y == 0 ? 0 : sum / all.y;
+    GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
+    const int lane = threadIdx.x / GSA_WARP;
+    merge_item at;
+    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
+        const int32_t head = at.there ? (int32_t)(at.column / job.dim) : 0;
+        float top = -FLT_MAX, sum = 0, o = 0;
+        for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES)
+            top = fmaxf(top, job.state[p * job.heads + head].x);
+        top = merge_tops(top, room);
+        for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES) {
+            const float2 state = job.state[p * job.heads + head];
+            const float factor = __expf(state.x - top);
+            sum += state.y * factor;
+            o += job.part[p * job.width + at.column] * factor;
+        }
+        sum = merge_lanes(sum, room);
+        o = merge_lanes(o, room);
+        if (!at.there || lane > 0) continue;
+        job.out[at.row * job.width + at.column] = sum == 0 ? 0 : o / sum;
+        if (at.column % job.dim == 0) job.lse[at.row * job.heads + head] = sum == 0 ? -INFINITY : top + logf(sum);
     }
 }
 
-/* dq of a hub += its pieces, in their order. */
+/* The column's sum over the pieces of its row, in every lane. */
+GSA_DEVICE float merge_pieces(const attend_job &job, const merge_item &at, const float *part, float (*room)[GSA_WARP])
+{
+    float sum = 0;
+    for (int64_t p = at.first + threadIdx.x / GSA_WARP; at.there && p < at.last; p += MERGE_LANES)
+        sum += part[p * job.width + at.column];
+    return merge_lanes(sum, room);
+}
+
+/* dq of a hub += its pieces. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_rows(GSA_ARGUMENT(attend_job) job)
 {
-    int64_t first = 0;
-    const int64_t row = row_of_piece(job, blockIdx.x, &first);
-    if (row < 0 || first != (int64_t)blockIdx.x) return;
-    const int64_t last = __ldg(job.piece + row + 1);
-    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
-        float sum = 0;
-        for (int64_t p = first; p < last; p++) sum += job.part[p * job.width + c];
-        job.dq[row * job.width + c] += sum;
+    GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
+    merge_item at;
+    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
+        const float sum = merge_pieces(job, at, job.part, room);
+        if (at.there && threadIdx.x < GSA_WARP) job.dq[at.row * job.width + at.column] += sum;
     }
 }
 
 /* dk and dv of a source with many out-edges, likewise. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT(attend_job) job)
 {
-    int64_t first = 0;
-    const int64_t source = row_of_piece(job, blockIdx.x, &first);
-    if (source < 0 || first != (int64_t)blockIdx.x) return;
-    int kind = 0;
-    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
-    float *dk = job.dk[kind], *dv = job.dv[kind];
-    const int64_t last = __ldg(job.piece + source + 1), to = (source - job.part_first[kind]) * job.width;
-    for (int64_t c = threadIdx.x; c < job.width; c += GSA_THREADS) {
-        float sum = 0, sum2 = 0;
-        if (dk == NULL && dv == NULL) continue;
-        for (int64_t p = first; p < last; p++) sum += job.part[p * job.width + c], sum2 += job.part2[p * job.width + c];
-        if (dk) dk[to + c] += sum;
-        if (dv) dv[to + c] += sum2;
+    GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
+    merge_item at;
+    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
+        int kind = 0;
+        while (kind + 1 < job.kinds && at.row >= job.part_first[kind + 1]) kind++;
+        float *const dk = job.dk[kind], *const dv = job.dv[kind];
+        const int64_t to = (at.row - job.part_first[kind]) * job.width + at.column;
+        if (dk) {
+            const float sum = merge_pieces(job, at, job.part, room);
+            if (at.there && threadIdx.x < GSA_WARP) dk[to] += sum;
+        }
+        if (dv) {
+            const float sum = merge_pieces(job, at, job.part2, room);
+            if (at.there && threadIdx.x < GSA_WARP) dv[to] += sum;
+        }
     }
+}
+
+static int64_t merge_blocks(const attend_job *job, int64_t bound)
+{
+    const int64_t items = bound * ((job->width + GSA_WARP - 1) / GSA_WARP);
+    return items < (int64_t)MERGE_BLOCKS ? items : (int64_t)MERGE_BLOCKS;
 }
 
 typedef struct weights_job {
@@ -94,7 +137,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
     for (int64_t r = __ldg(a.run_offset + row); r < __ldg(a.run_offset + row + 1); r++) {
         const gsa_run run = a.runs[r];
         for (int64_t i = threadIdx.x % GSA_WARP; i < (int64_t)run.count * a.heads; i += GSA_WARP) {
-            const int32_t at = (int32_t)(i / a.heads), head = (int32_t)(i % a.heads), label = run.label + at * run.label_step;
+            const int32_t at = (int32_t)(i / a.heads), head = (int32_t)(i % a.heads),
+                          label = run.label + at * run.label_step;
             const float lse = __ldg(a.kept_lse + row * a.heads + head);
             const float *q = a.q + row * a.width + (int64_t)head * a.dim;
             const float *k = a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
@@ -163,7 +207,8 @@ static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda
     job->rows = edges->rows, job->width = (int64_t)args->heads * args->head_dim;
     job->heads = args->heads, job->dim = args->head_dim, job->labels = edges->labels;
     job->scale = (float)args->scale;
-    job->q = (const float *)args->q, job->r = (const float *)args->label_vectors, job->bias = (const float *)args->label_bias;
+    job->q = (const float *)args->q, job->r = (const float *)args->label_vectors,
+    job->bias = (const float *)args->label_bias;
     job->drop = gsa_cuda_drop_of(&args->dropout, edges);
     job->run_offset = edges->run_offset, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
     job->run_first = plan->run_first, job->entries = plan->entries;
@@ -172,12 +217,14 @@ static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
     job->kinds = edges->kinds;
     for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0) job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
+        if (edges->part_rows[k] > 0)
+            job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
 }
 
 static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
 {
-    job->piece = cut->piece, job->length = cut->length;
+    job->piece = job->width > 0 ? cut->piece : NULL; /* without columns there is nothing to merge */
+    job->owner = cut->owner, job->length = cut->length;
     job->pieced = 0, job->first_item = 0, job->items = rows * job->heads;
 }
 
@@ -200,7 +247,7 @@ static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, i
     job->state = (float2 *)room, job->part = (float *)room + states;
     use_pieces(job, 0, bound);
     GSA_TRY(gsa_attend_forward_pass(b, job, widest));
-    return GSA_RUN(b, merge_forward, bound, GSA_THREADS, *job);
+    return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
 }
 
 static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
@@ -214,7 +261,7 @@ static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
     set_job(&job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
     GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
-    if (plan->in.piece) GSA_TRY(forward_hubs(b, &job, plan->in.bound, widest));
+    if (job.piece) GSA_TRY(forward_hubs(b, &job, plan->in.bound, widest));
     if (args->weights == NULL) return GSA_OK;
     int64_t blocks;
     const weights_job weights = { job, (float *)args->weights };
@@ -236,8 +283,8 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
 {
     const int64_t items = owners * job->heads;
     if (work->dvectors && job->dim > 0) {
-        const gsa_cuda_product product = { work->dvectors, work->sum, q, job->labels, job->dim, items, job->dim, job->labels,
-                                           job->dim, 1, 0, 1, job->scale };
+        const gsa_cuda_product product = { work->dvectors, work->sum, q, job->labels, job->dim, items,     job->dim,
+                                           job->labels,    job->dim,  1, 0,           1,        job->scale };
         GSA_TRY(gsa_cuda_multiply(b, &product));
     }
     if (work->dbias == NULL) return GSA_OK;
@@ -246,14 +293,16 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
 }
 
 /* Owners first .. first+count-1: the pass, and their share of the label gradients. */
-static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first, int64_t count, int widest)
+static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first, int64_t count,
+                             int widest)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
     job->label_sum = work->sum, job->piece_q = job->pieced ? work->piece_q : NULL;
     if (work->sum == NULL) return gsa_attend_rows_pass(b, job, widest);
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
-    if (job->pieced) GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->piece_q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
+    if (job->pieced)
+        GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->piece_q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
     GSA_TRY(gsa_attend_rows_pass(b, job, widest));
     return add_labels(b, job, work, job->pieced ? work->piece_q : job->q + first * job->width, count);
 }
@@ -301,14 +350,15 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
 }
 
 /* dq, delta and the label gradients. */
-static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const label_work *work, int widest)
+static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const label_work *work,
+                                int widest)
 {
     use_cut(job, &plan->in, job->rows);
     GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
-    if (plan->in.piece == NULL) return GSA_OK;
+    if (job->piece == NULL) return GSA_OK;
     job->pieced = 1;
     GSA_TRY(rows_blocks(b, job, work, plan->in.bound, widest));
-    return job->dq ? GSA_RUN(b, merge_rows, plan->in.bound, GSA_THREADS, *job) : GSA_OK;
+    return job->dq ? GSA_RUN(b, merge_rows, merge_blocks(job, plan->in.bound), GSA_THREADS, *job) : GSA_OK;
 }
 
 /* ---- backward by source ---- */
@@ -333,7 +383,8 @@ static int take_turns(const gsa_attend_args *args, int *turn)
     return turns;
 }
 
-static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const gsa_attend_args *args, int widest)
+static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const gsa_attend_args *args,
+                                   int widest)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
@@ -347,10 +398,10 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
         job->rows = plan->sources;
         use_cut(job, &plan->out_cut, plan->sources);
         GSA_TRY(gsa_attend_sources_pass(b, job, widest));
-        if (plan->out_cut.piece == NULL) continue;
+        if (job->piece == NULL) continue;
         use_pieces(job, 0, plan->out_cut.bound);
         GSA_TRY(gsa_attend_sources_pass(b, job, widest));
-        GSA_TRY(GSA_RUN(b, merge_sources, plan->out_cut.bound, GSA_THREADS, *job));
+        GSA_TRY(GSA_RUN(b, merge_sources, merge_blocks(job, plan->out_cut.bound), GSA_THREADS, *job));
     }
     return GSA_OK;
 }

@@ -1,16 +1,17 @@
 /* attend.h - what the attention kernels share (version 4 of docs/cuda.md).
  *
- * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j holds C pieces of V neighbouring
- * columns of every head vector, at columns (j + c G) V ..; so a group's load is one contiguous piece of memory, 16 bytes a lane
- * when V = 4. Nothing is padded in memory: columns beyond head_dim are zeros in registers.
+ * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j holds C pieces of V
+ * neighbouring columns of every head vector, at columns (j + c G) V ..; so a group's load is one contiguous piece of
+ * memory, 16 bytes a lane when V = 4. Nothing is padded in memory: columns beyond head_dim are zeros in registers.
  * Edges come in windows of G: each lane finds one edge (where it points, its label, its dropout factor) and puts it into
- * shared memory; then the group walks the window together, UNROLL edges in flight. No lane leaves early: shuffles name the whole warp. */
+ * shared memory; then the group walks the window together, UNROLL edges in flight. No lane leaves early: shuffles name the
+ * whole warp. */
 #ifndef GSA_CUDA_ATTEND_H
 #define GSA_CUDA_ATTEND_H
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/plan.h"
 
-typedef struct attend_slot { /* an edge of a window: the two vectors that it reads */
+typedef struct alignas(16) attend_slot { /* an edge of a window: the two vectors that it reads */
     const float *a, *b;
 } attend_slot;
 
@@ -25,11 +26,13 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     float scale;
     const float *q, *r, *bias, *dout;
     gsa_cuda_drop drop;
-    /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an item is row or piece x heads + head */
+    /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an item is row or piece x
+     * heads + head */
     int pieced;
     int64_t first_item, items;
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
+    const int32_t *owner;
     /* edges by destination */
     const int64_t *run_offset, *edge_offset, *run_first;
     const gsa_run *runs;
@@ -56,17 +59,17 @@ template <int V_, int G_, int C_> struct attend_shape {
     enum { V = V_, G = G_, C = C_, N = V_ * C_, GROUPS = GSA_THREADS / G_, UNROLL = V_ * C_ > 4 ? 2 : 4 };
 };
 /*                        V   G   C   head_dim: multiples of V up to */
-#define GSA_ATTEND_SHAPES(X)                                                                                                   \
-    X(4, 4, 1)  /* 16  */                                                                                                      \
-    X(4, 8, 1)  /* 32  */                                                                                                      \
-    X(4, 8, 2)  /* 64  */                                                                                                      \
-    X(4, 16, 2) /* 128 */                                                                                                      \
-    X(4, 32, 2) /* 256 */                                                                                                      \
-    X(2, 8, 1)  /* 16  */                                                                                                      \
-    X(2, 16, 2) /* 64  */                                                                                                      \
-    X(2, 32, 4) /* 256 */                                                                                                      \
-    X(1, 16, 1) /* 16  */                                                                                                      \
-    X(1, 32, 2) /* 64  */                                                                                                      \
+#define GSA_ATTEND_SHAPES(X)                                                                                                \
+    X(4, 4, 1)  /* 16  */                                                                                                   \
+    X(4, 8, 1)  /* 32  */                                                                                                   \
+    X(4, 8, 2)  /* 64  */                                                                                                   \
+    X(4, 16, 2) /* 128 */                                                                                                   \
+    X(4, 32, 2) /* 256 */                                                                                                   \
+    X(2, 8, 1)  /* 16  */                                                                                                   \
+    X(2, 16, 2) /* 64  */                                                                                                   \
+    X(2, 32, 4) /* 256 */                                                                                                   \
+    X(1, 16, 1) /* 16  */                                                                                                   \
+    X(1, 32, 2) /* 64  */                                                                                                   \
     X(1, 32, 8) /* 256 */
 
 typedef void (*attend_kernel)(const attend_job job);
@@ -122,14 +125,25 @@ template <class S> GSA_DEVICE void store_head(float *at, const float *x, int dim
     }
 }
 
-/* at += x */
+/* at += x. Plain loads: this kernel writes what it reads here. */
 template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, int j)
 {
-    float sum[S::N];
-    load_head<S>(sum, at, dim, j, true);
     GSA_UNROLL
-    for (int i = 0; i < S::N; i++) sum[i] += x[i];
-    store_head<S>(at, sum, dim, j);
+    for (int c = 0; c < S::C; c++) {
+        const int column = (j + c * S::G) * S::V;
+        if (column >= dim) continue;
+        float sum[S::V];
+        if (S::V == 4) {
+            const float4 t = *(const float4 *)(at + column);
+            sum[0] = t.x, sum[1 % S::V] = t.y, sum[2 % S::V] = t.z, sum[3 % S::V] = t.w;
+        } else if (S::V == 2) {
+            const float2 t = *(const float2 *)(at + column);
+            sum[0] = t.x, sum[1 % S::V] = t.y;
+        } else sum[0] = at[column];
+        GSA_UNROLL
+        for (int i = 0; i < S::V; i++) sum[i] += x[c * S::V + i];
+        store_piece<S::V>(at + column, sum);
+    }
 }
 
 template <class S> GSA_DEVICE float dot(const float *x, const float *y)
@@ -140,7 +154,8 @@ template <class S> GSA_DEVICE float dot(const float *x, const float *y)
     return sum;
 }
 
-/* Who a group is: a row or a piece of one, and a head. `count` edges from edge `first` of the row on; dead groups have none. */
+/* Who a group is: a row or a piece of one, and a head. `count` edges from edge `first` of the row on; dead groups have
+ * none. */
 typedef struct attend_item {
     bool live;
     int64_t row, number; /* number: item - first_item */
@@ -163,7 +178,7 @@ GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, i
     }
     if (owner >= __ldg(job.piece + job.rows)) return at;
     at.live = true;
-    at.row = gsa_last_at_most(job.piece, 0, job.rows, owner);
+    at.row = __ldg(job.owner + owner);
     at.first = (owner - __ldg(job.piece + at.row)) * job.length;
     const int64_t left = __ldg(offset + at.row + 1) - __ldg(offset + at.row) - at.first;
     at.count = (int32_t)(left < job.length ? left : job.length);

@@ -52,8 +52,7 @@ GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, con
     }
 }
 
-template <class S>
-GSA_DEVICE void store_result(const attend_job &job, const attend_item &at, forward_state<S> &state, int j)
+template <class S> GSA_DEVICE void store_result(const attend_job &job, const attend_item &at, forward_state<S> &state, int j)
 {
     if (!at.live) return;
     if (job.pieced) {
@@ -68,7 +67,8 @@ GSA_DEVICE void store_result(const attend_job &job, const attend_item &at, forwa
     if (j == 0) job.lse[at.row * job.heads + at.head] = state.sum == 0 ? -INFINITY : state.top + logf(state.sum);
 }
 
-template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS) attend_forward(GSA_ARGUMENT(attend_job) job)
+template <int V, int G, int C>
+__global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS) attend_forward(GSA_ARGUMENT(attend_job) job)
 {
     typedef attend_shape<V, G, C> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);

@@ -26,10 +26,11 @@ template <class S> GSA_DEVICE void load_row(const attend_job &job, const attend_
     for (int n = 0; n < S::N; n++) row.dq[n] = 0;
 }
 
-/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of -inf alone have no gradient. */
+/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of -inf alone have no
+ * gradient. */
 template <class S>
-GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i, int j, const attend_slot *slot,
-                            const attend_note *note, float *slopes)
+GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i, int j,
+                            const attend_slot *slot, const attend_note *note, float *slopes)
 {
     float k[S::UNROLL][S::N], v[S::UNROLL][S::N];
     GSA_UNROLL
@@ -52,8 +53,7 @@ GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_st
 }
 
 /* Lane j owns the labels that are j modulo G: one writer a sum, edges in order. */
-template <class S>
-GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note, const float *slopes)
+template <class S> GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note, const float *slopes)
 {
     for (int e = 0; e < edges; e++)
         if (note[e].label % S::G == j) sum[note[e].label] += slopes[e];
@@ -70,7 +70,8 @@ template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend
     } else if (job.dq) add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
 }
 
-template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_ARGUMENT(attend_job) job)
+template <int V, int G, int C>
+__global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_ARGUMENT(attend_job) job)
 {
     typedef attend_shape<V, G, C> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
@@ -89,7 +90,8 @@ template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GS
             slope_edges<S>(job, at, row, i, j, slots + mine, notes + mine, slopes + mine);
         __syncwarp();
         if (job.label_sum) {
-            sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j, notes + mine, slopes + mine);
+            sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j, notes + mine,
+                          slopes + mine);
             __syncwarp();
         }
     }

@@ -14,8 +14,8 @@ template <class S> struct source_state {
 };
 
 /* Lane j's out-edge of the window; a = q, b = do of its row. */
-GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge, int left, int j, attend_slot *slot,
-                                source_note *note)
+GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge, int left, int j,
+                                attend_slot *slot, source_note *note)
 {
     attend_slot where = { NULL, NULL };
     source_note what = { -1, 1.0f, INFINITY, 0 };
@@ -70,7 +70,8 @@ GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
 }
 
 template <class S>
-GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const source_state<S> &state, int kind, int64_t offset, int j)
+GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const source_state<S> &state, int kind,
+                             int64_t offset, int j)
 {
     if (!at.live) return;
     if (job.pieced) {
@@ -82,7 +83,8 @@ GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const
     if (job.dv[kind]) add_head<S>(job.dv[kind] + offset, state.dv, job.dim, j);
 }
 
-template <int V, int G, int C> __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_sources(GSA_ARGUMENT(attend_job) job)
+template <int V, int G, int C>
+__global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_sources(GSA_ARGUMENT(attend_job) job)
 {
     typedef attend_shape<V, G, C> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);

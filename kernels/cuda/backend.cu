@@ -31,8 +31,8 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         return gsa_fail(&b->error, error == cudaErrorMemoryAllocation ? GSA_ERR_MEMORY : GSA_ERR_UNSUPPORTED,
                         "cuda: %s at %s:%d: %s (%s)", expression, file_name(file), line, text, name);
     s->lost = error;
-    gsa_fail(&s->loss, GSA_ERR_DEVICE, "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since", expression,
-             file_name(file), line, text, name);
+    gsa_fail(&s->loss, GSA_ERR_DEVICE, "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since",
+             expression, file_name(file), line, text, name);
     b->error = s->loss;
     return GSA_ERR_DEVICE;
 }
@@ -41,8 +41,8 @@ gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t 
 {
     *blocks = count / per_block + (count % per_block != 0);
     if (*blocks <= INT32_MAX) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op, (long long)count,
-                    (long long)*blocks);
+    return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op,
+                    (long long)count, (long long)*blocks);
 }
 
 /* ---- checks ---- */
@@ -50,9 +50,11 @@ gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t 
 {
     int64_t bytes;
     if (rows < 0 || cols < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows, (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows,
+                        (long long)cols);
     if (!gsa_mul(rows, cols, &bytes) || !gsa_mul(bytes, b->real_bytes, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows, (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows,
+                        (long long)cols);
     return GSA_OK;
 }
 
@@ -68,9 +70,9 @@ gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_drop
 gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
 {
     if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op,
-                        (long long)edges->rows, (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds,
-                        (int)GSA_MAX_KINDS);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op, (long long)edges->rows,
+                        (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds, (int)GSA_MAX_KINDS);
     if (backward && edges->rows > 0 && edges->examples < 1)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples", op, (long long)edges->rows,
                         (int)edges->examples);
@@ -89,7 +91,8 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 
 gsa_status gsa_cuda_read_faults(gsa_backend *b)
 {
-    static const char *const ops[] = { "", "gather_forward: id", "gather_backward: id", "cross_entropy: target", "edges: run" };
+    static const char *const ops[] = { "", "gather_forward: id", "gather_backward: id", "cross_entropy: target",
+                                       "edges: run" };
     static const gsa_cuda_fault none = { ~0ull, 0, 0 };
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_fault found;
@@ -102,7 +105,8 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b)
     GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
     const uint32_t serial = (uint32_t)(found.key >> 40);
     const int code = s->suspects[serial % 64].serial == serial ? s->suspects[serial % 64].code : GSA_FAULT_NONE;
-    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s %lld is outside its range (found on the device, reported at this download)",
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                    "%s %lld is outside its range (found on the device, reported at this download)",
                     code == GSA_FAULT_NONE ? "an earlier op: row" : ops[code], (long long)(found.key & 0xffffffffffull));
 }
 
@@ -149,8 +153,8 @@ static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
         return checked;
     }
     if (major * 10 + minor < gsa_cuda_tunings[0].capability)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d has compute capability %d.%d, at least %d.%d is needed", device,
-                        major, minor, gsa_cuda_tunings[0].capability / 10, gsa_cuda_tunings[0].capability % 10);
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d has compute capability %d.%d, at least %d.%d is needed",
+                        device, major, minor, gsa_cuda_tunings[0].capability / 10, gsa_cuda_tunings[0].capability % 10);
     s->tuning = tuning_for(major * 10 + minor);
     snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
     return GSA_OK;
@@ -190,10 +194,12 @@ extern "C" int gsa_cuda_is_built(void)
     return 1;
 }
 
-extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend, gsa_error *error)
+extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend,
+                                       gsa_error *error)
 {
     if (real != GSA_F32)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "backend cuda: real type %d; only float (%d) runs on a device", real, GSA_F32);
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "backend cuda: real type %d; only float (%d) runs on a device", real,
+                        GSA_F32);
     if (system == NULL) system = gsa_system_default();
     gsa_backend *b = (gsa_backend *)gsa_alloc_zero(system, 1, sizeof *b);
     gsa_cuda_state *s = (gsa_cuda_state *)gsa_alloc_zero(system, 1, sizeof *s);

@@ -22,7 +22,9 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) sum_chunk(GSA_ARGUMENT
     if (c < job.cols)
         for (int64_t row = chunk * job.chunk + lane; row < end; row += LANES) {
             const float x = __ldg(job.x + row * job.cols + c);
-            sum += job.norm_x ? x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) * __ldg(job.rstd + row)) : x;
+            sum += job.norm_x
+                       ? x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) * __ldg(job.rstd + row))
+                       : x;
         }
     sums[lane][column] = sum;
     __syncthreads();

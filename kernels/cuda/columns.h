@@ -1,5 +1,5 @@
-/* columns.h - sums over rows, column by column, in a fixed order: rows are cut into chunks by sizes alone, each chunk has its partial
- * sums, which are added in the order of chunks. */
+/* columns.h - sums over rows, column by column, in a fixed order: rows are cut into chunks by sizes alone, each chunk has
+ * its partial sums, which are added in the order of chunks. */
 #ifndef GSA_CUDA_COLUMNS_H
 #define GSA_CUDA_COLUMNS_H
 #include "kernels/cuda/state.h"

@@ -94,8 +94,8 @@ static inline gsa_cuda_drop gsa_cuda_drop_of(const gsa_dropout *d, const gsa_edg
 
 GSA_DEVICE gsa_philox gsa_drop_words(const gsa_cuda_drop &d, int64_t row, uint32_t third, uint32_t quad)
 {
-    const gsa_philox counter = { { (uint32_t)__ldg(d.example_id + __ldg(d.row_example + row)), (uint32_t)__ldg(d.row_local + row), third,
-                                   d.site | quad } };
+    const uint32_t example = (uint32_t)__ldg(d.example_id + __ldg(d.row_example + row)), local = (uint32_t)__ldg(d.row_local + row);
+    const gsa_philox counter = { { example, local, third, d.site | quad } };
     return gsa_philox4x32(counter, d.seed, d.step);
 }
 

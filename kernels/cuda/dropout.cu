@@ -19,7 +19,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) drop_states(GSA_ARGUMENT(
     GSA_UNROLL
     for (int c = 0; c < 4; c++) {
         if (first + c >= job.cols) continue;
-        const float factor = job.drop.on ? gsa_drop_factor(job.drop, words.word[c]) : 1, x = job.x[row * job.cols + first + c];
+        const float factor = job.drop.on ? gsa_drop_factor(job.drop, words.word[c]) : 1,
+                    x = job.x[row * job.cols + first + c];
         const float kept = factor == 0 ? 0 : x * factor;
         float *y = job.y + row * job.cols + first + c;
         *y = job.accumulate ? *y + kept : kept;
@@ -33,12 +34,14 @@ static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x, co
     GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
     GSA_TRY(gsa_cuda_check_dropout(b, op, dropout));
     if (y == NULL) return GSA_OK;
-    const drop_job job = { (float *)y, (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols, (cols + 3) / 4, accumulate };
+    const drop_job job = { (float *)y,     (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols,
+                           (cols + 3) / 4, accumulate };
     GSA_TRY(gsa_cuda_grid(b, op, rows * job.quads, GSA_ELEMENTS, &blocks));
     return GSA_RUN(b, drop_states, blocks, GSA_ELEMENTS, job);
 }
 
-static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows, int64_t cols)
+static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
+                                  int64_t cols)
 {
     return run(b, "dropout_forward", y, x, dropout, 0, rows, cols);
 }

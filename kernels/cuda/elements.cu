@@ -7,7 +7,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) add_elements(float *y, co
     if (i < count) y[i] = a[i] + c[i];
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) accumulate_elements(float *y, const float *x, float scale, int64_t count)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    accumulate_elements(float *y, const float *x, float scale, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) y[i] += scale * x[i];

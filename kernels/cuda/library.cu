@@ -16,13 +16,14 @@ struct gsa_cuda_library {
     int (*destroy)(blas_handle);
     int (*set_stream)(blas_handle, cudaStream_t);
     int (*version)(blas_handle, int *);
-    int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
-                    float *, int);
+    int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int, const float *, int,
+                    const float *, float *, int);
 };
 
 static void *open_blas(void)
 {
-    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so" };
+    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so",
+                                         "/usr/local/cuda/lib64/libcublas.so" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *at = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (at) return at;
@@ -44,7 +45,8 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
     gsa_cuda_of(b)->library = l;
     l->blas = open_blas();
     if (l->blas == NULL)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)", dlerror());
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)",
+                        dlerror());
     if (!find(l->blas, "cublasCreate_v2", &l->create) || !find(l->blas, "cublasDestroy_v2", &l->destroy) ||
         !find(l->blas, "cublasSetStream_v2", &l->set_stream) || !find(l->blas, "cublasGetVersion_v2", &l->version) ||
         !find(l->blas, "cublasSgemm_v2", &l->multiply))
@@ -83,17 +85,19 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     for (int64_t row = 0; row < p->m; row += limit)
         for (int64_t deep = 0; deep < p->k; deep += limit) {
-            const int m = (int)(p->m - row < limit ? p->m - row : limit), k = (int)(p->k - deep < limit ? p->k - deep : limit);
+            const int m = (int)(p->m - row < limit ? p->m - row : limit),
+                      k = (int)(p->k - deep < limit ? p->k - deep : limit);
             const float alpha = p->alpha, beta = p->accumulate || deep > 0 ? 1.0f : 0.0f;
             const float *a = p->a + (p->transpose_a ? deep * p->lda + row : row * p->lda + deep);
             const float *bb = p->b + (p->transpose_b ? deep : deep * p->ldb);
             const int status =
-                l->multiply(l->handle, p->transpose_b ? BLAS_T : BLAS_N, p->transpose_a ? BLAS_T : BLAS_N, (int)p->n, m, k, &alpha, bb,
-                            (int)p->ldb, a, (int)p->lda, &beta, p->c + row * p->ldc, (int)p->ldc);
+                l->multiply(l->handle, p->transpose_b ? BLAS_T : BLAS_N, p->transpose_a ? BLAS_T : BLAS_N, (int)p->n, m, k,
+                            &alpha, bb, (int)p->ldb, a, (int)p->lda, &beta, p->c + row * p->ldc, (int)p->ldc);
             GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
             if (status != 0)
-                return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "gemm: cublasSgemm failed with status %d for m, n, k = %lld, %lld, %lld",
-                                status, (long long)p->m, (long long)p->n, (long long)p->k);
+                return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                                "gemm: cublasSgemm failed with status %d for m, n, k = %lld, %lld, %lld", status,
+                                (long long)p->m, (long long)p->n, (long long)p->k);
         }
     return GSA_OK;
 }
@@ -111,16 +115,17 @@ gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
     return status;
 }
 
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values,
-                         int64_t count, int bits)
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
+                         const int64_t *values, int64_t count, int bits)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values, values_out, count, 0, bits, stream)));
+    GSA_TRY(GSA_CUDA(
+        b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values, values_out, count, 0, bits, stream)));
     void *room = gsa_cuda_take(b, "sort", (int64_t)bytes);
     if (room == NULL) return b->error.status;
-    const gsa_status status =
-        GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out, count, 0, bits, stream));
+    const gsa_status status = GSA_CUDA(
+        b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out, count, 0, bits, stream));
     gsa_cuda_give(b, room);
     return status;
 }

@@ -1,6 +1,6 @@
-/* library.h - the calls of libraries that the backend makes: cuBLAS (loaded when a backend opens, so that the program starts on
- * machines without it) and CUB. library.cu holds them for a device; the executor of tests/simt maps them to plain loops, and its
- * tests report them as skipped. Matrices are row-major. Everything is queued on the backend's stream. */
+/* library.h - the calls of libraries that the backend makes: cuBLAS (loaded when a backend opens, so that the program
+ * starts on machines without it) and CUB. library.cu holds them for a device; the executor of tests/simt maps them to plain
+ * loops, and its tests report them as skipped. Matrices are row-major. Everything is queued on the backend's stream. */
 #ifndef GSA_CUDA_LIBRARY_H
 #define GSA_CUDA_LIBRARY_H
 #include "kernels/cuda/state.h"
@@ -23,8 +23,8 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product);
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);
 
 /* Stable sort of (key, value) by the lowest `bits` bits of the key. */
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values,
-                         int64_t count, int bits);
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
+                         const int64_t *values, int64_t count, int bits);
 
 /* Bits that hold 0..limit-1. */
 static inline int gsa_cuda_bits(int64_t limit)

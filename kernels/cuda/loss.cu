@@ -77,9 +77,10 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, const void *
     void *room;
     GSA_TRY(prepare(b, "cross_entropy_forward", rows, classes, &blocks));
     GSA_TRY(gsa_cuda_scratch(b, "cross_entropy_forward", rows, sizeof(double), &room));
-    const entropy_job job = { (double *)room, NULL,    (const float *)logits, NULL,
-                              targets,        scale,   gsa_cuda_suspect(b, GSA_FAULT_TARGET), rows,
-                              classes };
+    const entropy_job job = {
+        (double *)room, NULL,   (const float *)logits, NULL, targets, scale, gsa_cuda_suspect(b, GSA_FAULT_TARGET),
+        rows,           classes
+    };
     GSA_TRY(GSA_RUN(b, entropy_rows, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
     total.partial = job.partial, total.partials = rows, total.loss = (float *)loss, total.scale = scale;
@@ -92,8 +93,14 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
     int64_t blocks;
     GSA_TRY(prepare(b, "cross_entropy_backward", rows, classes, &blocks));
     if (dlogits == NULL) return GSA_OK;
-    const entropy_job job = { NULL,    (float *)dlogits, (const float *)logits, (const float *)dloss,
-                              targets, scale,            gsa_cuda_suspect(b, GSA_FAULT_TARGET), rows,
+    const entropy_job job = { NULL,
+                              (float *)dlogits,
+                              (const float *)logits,
+                              (const float *)dloss,
+                              targets,
+                              scale,
+                              gsa_cuda_suspect(b, GSA_FAULT_TARGET),
+                              rows,
                               classes };
     return GSA_RUN(b, entropy_rows_back, blocks, GSA_THREADS, job);
 }
@@ -119,7 +126,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     if (i < count) dx[i] += 2 * (float)(scale * (double)__ldg(dloss)) * (x[i] - target[i]);
 }
 
-static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale, int64_t count)
+static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
+                                       int64_t count)
 {
     double *partial;
     gsa_cuda_total total = {};
@@ -136,8 +144,8 @@ static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dl
     GSA_TRY(gsa_cuda_shape(b, "square_error_backward", count, 1));
     GSA_TRY(gsa_cuda_grid(b, "square_error_backward", count, GSA_ELEMENTS, &blocks));
     if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, square_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dloss, (const float *)x, (const float *)target,
-                   scale, count);
+    return GSA_RUN(b, square_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dloss, (const float *)x,
+                   (const float *)target, scale, count);
 }
 
 void gsa_cuda_fill_loss(gsa_backend *b)

@@ -1,8 +1,8 @@
 /* memory.cu - device memory through a cache, uploads through pinned memory.
  *
- * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest kept block
- * that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while kernels that used
- * it are still queued. */
+ * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest
+ * kept block that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while
+ * kernels that used it are still queued. */
 #include "kernels/cuda/plan.h"
 #include <string.h>
 
@@ -42,8 +42,8 @@ static gsa_status no_memory(gsa_backend *b, const char *what, int64_t bytes)
     cudaMemGetInfo(&unused, &total);
     cudaGetLastError();
     return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld are in use by this backend", what,
-                    (long long)bytes, s->device, (long long)unused, (long long)total, (long long)s->in_use);
+                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld are in use by this backend",
+                    what, (long long)bytes, s->device, (long long)unused, (long long)total, (long long)s->in_use);
 }
 
 /* From the device; where it is full, once more without what the cache keeps. */

@@ -1,4 +1,5 @@
-/* norm.cu - layer norm (Ba, Kiros, Hinton 2016); a warp a row. Mean first, then the squares of what is left: no cancellation. */
+/* norm.cu - layer norm (Ba, Kiros, Hinton 2016); a warp a row. Mean first, then the squares of what is left: no
+ * cancellation. */
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/device.h"
 
@@ -53,8 +54,8 @@ static gsa_status prepare(gsa_backend *b, const char *op, int64_t rows, int64_t 
     return gsa_cuda_grid(b, op, rows, GSA_THREADS / GSA_WARP, blocks);
 }
 
-static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
-                               double eps, int64_t rows, int64_t cols)
+static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain,
+                               const void *bias, double eps, int64_t rows, int64_t cols)
 {
     int64_t blocks;
     norm_job job = {};

@@ -19,6 +19,13 @@ static __global__ void count_pieces(int64_t *piece, const int64_t *offset, int32
     piece[row] = degree > length ? (degree + length - 1) / length : 0;
 }
 
+static __global__ void note_owners(int32_t *owner, const int64_t *piece, int64_t rows)
+{
+    const int64_t row = gsa_thread();
+    if (row >= rows) return;
+    for (int64_t p = __ldg(piece + row); p < __ldg(piece + row + 1); p++) owner[p] = (int32_t)row;
+}
+
 typedef struct expand_job {
     const int64_t *run_first, *edge_offset;
     const gsa_run *runs;
@@ -75,7 +82,8 @@ static __global__ void check_runs(GSA_ARGUMENT(check_job) job)
     if (i >= job.run_total) return;
     const gsa_run run = job.runs[i];
     const int64_t rows = run.kind >= 0 && run.kind < job.kinds ? job.part_rows[run.kind] : 0;
-    const int64_t last = run.first + (int64_t)(run.count - 1) * run.step, end = run.label + (int64_t)(run.count - 1) * run.label_step;
+    const int64_t last = run.first + (int64_t)(run.count - 1) * run.step,
+                  end = run.label + (int64_t)(run.count - 1) * run.label_step;
     const int64_t labels = job.labels > 0 ? job.labels : 1;
     const int good = run.count >= 1 && run.first >= 0 && run.first < rows && last >= 0 && last < rows && run.label >= 0 &&
                      run.label < labels && end >= 0 && end < labels;
@@ -109,9 +117,10 @@ static gsa_status take_array(gsa_backend *b, const char *op, int64_t count, int6
     return *at ? GSA_OK : b->error.status;
 }
 
-/* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces stay few. A function of sizes
- * alone: the order of sums is fixed. */
-static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows, int64_t edges, gsa_cuda_cut *cut)
+/* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces stay few. A function of
+ * sizes alone: the order of sums is fixed. */
+static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows, int64_t edges,
+                           gsa_cuda_cut *cut)
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
     const int64_t wanted = edges / tuning->hub_chunks;
@@ -122,7 +131,9 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
     GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
     GSA_TRY(gsa_cuda_grid(b, op, rows + 1, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, count_pieces, blocks, GSA_ELEMENTS, cut->piece, offset, cut->length, rows));
-    return gsa_cuda_scan(b, cut->piece, rows + 1);
+    GSA_TRY(gsa_cuda_scan(b, cut->piece, rows + 1));
+    GSA_TRY(take_array(b, op, cut->bound, sizeof *cut->owner, (void **)&cut->owner));
+    return GSA_RUN(b, note_owners, blocks, GSA_ELEMENTS, cut->owner, cut->piece, rows);
 }
 
 static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
@@ -135,7 +146,8 @@ static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges
     return gsa_cuda_scan(b, plan->run_first, edges->run_total + 1);
 }
 
-static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan *plan, expand_job *job)
+static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan *plan,
+                             expand_job *job)
 {
     int64_t blocks;
     job->run_first = plan->run_first, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
@@ -196,8 +208,8 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         plan->sources += edges->part_rows[k];
     }
     if (plan->sources >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld source rows over the kinds, at most 2147483646 have a transpose", op,
-                        (long long)plan->sources);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
+                        op, (long long)plan->sources);
     if (edges->edge_total > 0) GSA_TRY(make_run_first(b, op, edges, plan));
     GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
     GSA_TRY(take_array(b, op, edges->edge_total, sizeof *plan->out, (void **)&plan->out));
@@ -221,9 +233,11 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_give(b, plan->run_first);
     gsa_cuda_give(b, plan->entries);
     gsa_cuda_give(b, plan->in.piece);
+    gsa_cuda_give(b, plan->in.owner);
     gsa_cuda_give(b, plan->out_offset);
     gsa_cuda_give(b, plan->out);
     gsa_cuda_give(b, plan->out_cut.piece);
+    gsa_cuda_give(b, plan->out_cut.owner);
     gsa_release(b->system, plan);
 }
 
@@ -250,8 +264,9 @@ void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
 
 static int is_plan_of(const gsa_cuda_plan *plan, const gsa_edges *edges)
 {
-    return plan && plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset && plan->runs == edges->runs &&
-           plan->rows == edges->rows && plan->run_total == edges->run_total && plan->edge_total == edges->edge_total;
+    return plan && plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset &&
+           plan->runs == edges->runs && plan->rows == edges->rows && plan->run_total == edges->run_total &&
+           plan->edge_total == edges->edge_total;
 }
 
 /* The slot that holds the plan of these edges, or else an empty one (made empty if need be). */
@@ -269,7 +284,8 @@ static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
     return oldest;
 }
 
-gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose, const gsa_cuda_plan **plan)
+gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+                            const gsa_cuda_plan **plan)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_plan **slot = slot_for(b, edges);

@@ -1,7 +1,7 @@
 /* plan.h - what the kernels want to know of some edges, worked out on the device and kept while the edges stay as they are.
  *
- * A plan is found again by the addresses of the edges' arrays; an upload, copy, fill or free that touches one of them forgets it.
- * It is the device's half of graph/plan.h: same order of out-edges, same cut of hub rows, no readback. */
+ * A plan is found again by the addresses of the edges' arrays; an upload, copy, fill or free that touches one of them
+ * forgets it. It is the device's half of graph/plan.h: same order of out-edges, same cut of hub rows, no readback. */
 #ifndef GSA_CUDA_PLAN_H
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
@@ -12,12 +12,13 @@ typedef struct gsa_cuda_entry { /* one in-edge of the expanded form */
     uint32_t tag;               /* label * GSA_MAX_KINDS + kind */
 } gsa_cuda_entry;
 
-/* Rows that are cut: row u's pieces are piece[u] .. piece[u+1]-1 (none unless it is a hub), each of `length` edges, the last of
- * what remains. The number of pieces stands on the device alone, at piece[rows]; `bound` is never less. */
+/* Rows that are cut: row u's pieces are piece[u] .. piece[u+1]-1 (none unless it is a hub), each of `length` edges, the
+ * last of what remains. The number of pieces stands on the device alone, at piece[rows]; `bound` is never less. */
 typedef struct gsa_cuda_cut {
     int32_t length;
     int64_t bound;
     int64_t *piece; /* [rows+1], or NULL: no row can be a hub */
+    int32_t *owner; /* [bound] the row of each piece; not set behind the last */
 } gsa_cuda_cut;
 
 struct gsa_cuda_plan {
@@ -33,9 +34,10 @@ struct gsa_cuda_plan {
     gsa_cuda_cut out_cut;
 };
 
-/* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the table is full (the one that was
- * not asked for longest goes). */
-gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose, const gsa_cuda_plan **plan);
+/* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the table is full (the one
+ * that was not asked for longest goes). */
+gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+                            const gsa_cuda_plan **plan);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

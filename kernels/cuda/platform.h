@@ -1,5 +1,5 @@
-/* platform.h - the first include of every .cu file, and the only one that knows which compiler it is: nvcc, for a device, or a
- * C++ compiler, for the SIMT executor of tests/simt, which runs the same sources on the host.
+/* platform.h - the first include of every .cu file, and the only one that knows which compiler it is: nvcc, for a device,
+ * or a C++ compiler, for the SIMT executor of tests/simt, which runs the same sources on the host.
  *
  * Rules that keep the sources fit for both: launches through GSA_LAUNCH, shared arrays through GSA_SHARED; no inline PTX, no
  * cooperative groups, no CUB inside kernels, no constant memory and no textures; warp operations name the full warp and are
@@ -17,7 +17,7 @@
 /* The one struct that a kernel takes: it stays in the parameter bank, also where an array in it is indexed at run time. */
 #define GSA_ARGUMENT(type) const __grid_constant__ type
 /* The value is the launch's own error; what the kernel does wrong shows at a later call. */
-#define GSA_LAUNCH(kernel, grid, block, stream, ...)                                                                           \
+#define GSA_LAUNCH(kernel, grid, block, stream, ...)                                                                        \
     (kernel<<<(unsigned)(grid), (unsigned)(block), 0, (stream)>>>(__VA_ARGS__), cudaGetLastError())
 #define GSA_UNROLL _Pragma("unroll")
 #else

@@ -1,4 +1,5 @@
-/* pool.cu - mean or first maximum over the rows of each example: a block has 32 columns of one example, eight rows at a time. */
+/* pool.cu - mean or first maximum over the rows of each example: a block has 32 columns of one example, eight rows at a
+ * time. */
 #include "kernels/cuda/device.h"
 
 enum { LANES = 8 };
@@ -95,11 +96,12 @@ static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void
     int64_t blocks;
     pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, cols, 0 };
     GSA_TRY(prepare(b, "pool_forward", &job, maximum && arg == NULL, examples, &blocks));
-    return maximum ? GSA_RUN(b, pool_maximum, blocks, GSA_WARP * LANES, job) : GSA_RUN(b, pool_mean, blocks, GSA_WARP * LANES, job);
+    return maximum ? GSA_RUN(b, pool_maximum, blocks, GSA_WARP * LANES, job)
+                   : GSA_RUN(b, pool_mean, blocks, GSA_WARP * LANES, job);
 }
 
-static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum,
-                                int64_t examples, int64_t cols)
+static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
+                                int maximum, int64_t examples, int64_t cols)
 {
     int64_t blocks;
     pool_job job = { (float *)dx, (const float *)dy, NULL, arg, offset, maximum, cols, 0 };

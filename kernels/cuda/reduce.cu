@@ -1,4 +1,5 @@
-/* reduce.cu - sums, the count of values that are not finite, the clipping factor. A block a chunk, then one block for all. */
+/* reduce.cu - sums, the count of values that are not finite, the clipping factor. A block a chunk, then one block for all.
+ * */
 #include "kernels/cuda/reduce.h"
 
 enum { SUM, SQUARES, BAD };

@@ -1,8 +1,9 @@
 /* rows.cu - rows taken from a table, gradients scattered back into it in a fixed order, rows chosen by a mask.
  *
- * The gradient of a table: the rows are sorted by id (stable, so ascending inside an id) and cut into chunks of CHUNK. A block has 32
- * columns of one chunk: ids that lie inside the chunk are added to the table at once; the first and the last may go on in neighbouring
- * chunks, and leave partial sums, which the chunk where an id starts adds up in the order of chunks. */
+ * The gradient of a table: the rows are sorted by id (stable, so ascending inside an id) and cut into chunks of CHUNK. A
+ * block has 32 columns of one chunk: ids that lie inside the chunk are added to the table at once; the first and the last
+ * may go on in neighbouring chunks, and leave partial sums, which the chunk where an id starts adds up in the order of
+ * chunks. */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 
@@ -33,15 +34,16 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) gather_rows(GSA_ARGUMENT(
     job.y[i] = job.accumulate ? job.y[i] + taken : taken;
 }
 
-static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, const int32_t *ids, double scale, int accumulate,
-                                 int64_t rows, int64_t cols, int64_t table_rows)
+static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, const int32_t *ids, double scale,
+                                 int accumulate, int64_t rows, int64_t cols, int64_t table_rows)
 {
     int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "gather_forward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "gather_forward", table_rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "gather_forward", rows * cols, GSA_ELEMENTS, &blocks));
-    job.y = (float *)y, job.table = (const float *)table, job.ids = ids, job.scale = (float)scale, job.accumulate = accumulate;
+    job.y = (float *)y, job.table = (const float *)table, job.ids = ids, job.scale = (float)scale,
+    job.accumulate = accumulate;
     job.rows = rows, job.cols = cols, job.table_rows = table_rows, job.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER);
     return GSA_RUN(b, gather_rows, blocks, GSA_ELEMENTS, job);
 }
@@ -50,7 +52,7 @@ static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, con
 typedef struct scatter_job {
     float *table, *head, *tail; /* head, tail: [chunks, cols] partial sums of ids that reach into a chunk, and out of it */
     const float *dy;
-    const uint32_t *id;         /* sorted; table_rows: not wanted */
+    const uint32_t *id; /* sorted; table_rows: not wanted */
     const int64_t *row;
     float scale;
     int64_t rows, cols, table_rows, chunks, slices;
@@ -112,7 +114,8 @@ static gsa_status scatter_sorted(gsa_backend *b, const row_job *keys, scatter_jo
 {
     void *room;
     int64_t blocks;
-    const int64_t rows = job->rows, key = round16(4 * rows), value = round16(8 * rows), part = round16(4 * job->chunks * job->cols);
+    const int64_t rows = job->rows, key = round16(4 * rows), value = round16(8 * rows),
+                  part = round16(4 * job->chunks * job->cols);
     GSA_TRY(gsa_cuda_scratch(b, "gather_backward", 2 * key + 2 * value + 2 * part, 1, &room));
     char *at = (char *)room;
     uint32_t *unsorted = (uint32_t *)(at + 2 * value), *sorted = (uint32_t *)(at + 2 * value + key);
@@ -127,15 +130,16 @@ static gsa_status scatter_sorted(gsa_backend *b, const row_job *keys, scatter_jo
     return GSA_RUN(b, scatter_join, blocks, GSA_WARP, *job);
 }
 
-static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids, int32_t first_id, double scale,
-                                  int64_t rows, int64_t cols, int64_t table_rows)
+static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids, int32_t first_id,
+                                  double scale, int64_t rows, int64_t cols, int64_t table_rows)
 {
     row_job keys = {};
     scatter_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "gather_backward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "gather_backward", table_rows, cols));
     if (table_rows >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "gather_backward: a table of %lld rows, at most 2147483646", (long long)table_rows);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "gather_backward: a table of %lld rows, at most 2147483646",
+                        (long long)table_rows);
     if (dtable == NULL || rows == 0 || cols == 0) return GSA_OK;
     keys.ids = ids, keys.first_id = first_id, keys.rows = rows, keys.table_rows = table_rows;
     keys.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER_BACKWARD);
@@ -166,7 +170,8 @@ static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, c
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_forward", rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "select_forward", rows * cols, GSA_ELEMENTS, &blocks));
-    job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c, job.rows = rows, job.cols = cols;
+    job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c, job.rows = rows,
+    job.cols = cols;
     return GSA_RUN(b, select_rows, blocks, GSA_ELEMENTS, job);
 }
 
@@ -177,7 +182,8 @@ static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_backward", rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "select_backward", rows * cols, GSA_ELEMENTS, &blocks));
-    job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy, job.rows = rows, job.cols = cols;
+    job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy, job.rows = rows,
+    job.cols = cols;
     return GSA_RUN(b, select_back, blocks, GSA_ELEMENTS, job);
 }
 

@@ -8,7 +8,8 @@
 typedef struct gsa_cuda_plan gsa_cuda_plan;
 typedef struct gsa_cuda_library gsa_cuda_library;
 
-/* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by download. */
+/* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by
+ * download. */
 enum gsa_cuda_fault_code { GSA_FAULT_NONE, GSA_FAULT_GATHER, GSA_FAULT_GATHER_BACKWARD, GSA_FAULT_TARGET, GSA_FAULT_EDGES };
 typedef struct gsa_cuda_fault {
     unsigned long long key; /* serial << 40 | row; all ones: nothing. The smallest wins */
@@ -59,22 +60,22 @@ static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
     return (gsa_cuda_state *)b->state;
 }
 
-/* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are cleared; one that cannot be is
- * sticky. */
+/* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are cleared; one that cannot
+ * be is sticky. */
 gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line);
 #define GSA_CUDA(b, expression) gsa_cuda_check((b), (expression), #expression, __FILE__, __LINE__)
 
 /* Leaves the calling function when the status is not GSA_OK. */
-#define GSA_TRY(expression)                                                                                                    \
-    do {                                                                                                                       \
-        const gsa_status gsa_tried = (expression);                                                                             \
-        if (gsa_tried != GSA_OK) return gsa_tried;                                                                             \
+#define GSA_TRY(expression)                                                                                                 \
+    do {                                                                                                                    \
+        const gsa_status gsa_tried = (expression);                                                                          \
+        if (gsa_tried != GSA_OK) return gsa_tried;                                                                          \
     } while (0)
 
 /* Launches on the backend's stream; no blocks: nothing. The name of the kernel stands in the sentence of an error. */
-#define GSA_RUN(b, kernel, blocks, threads, ...)                                                                               \
-    ((blocks) == 0 ? GSA_OK                                                                                                    \
-                   : gsa_cuda_check((b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),             \
+#define GSA_RUN(b, kernel, blocks, threads, ...)                                                                            \
+    ((blocks) == 0 ? GSA_OK                                                                                                 \
+                   : gsa_cuda_check((b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),          \
                                     "launch of " #kernel, __FILE__, __LINE__))
 
 /* Blocks for `count` items of `per_block`; more than a grid holds is a sentence. */

@@ -1,5 +1,5 @@
-/* tuning.h - numbers that are chosen, not derived; one row an architecture. None has been measured on a device yet: the rows are
- * the same, and `tools/gpu-check --tune` writes what a device says. docs/cuda.md tells what each number trades. */
+/* tuning.h - numbers that are chosen, not derived; one row an architecture. No device has been measured yet, so that the
+ * rows are the same. docs/cuda.md tells what each number trades. */
 #ifndef GSA_CUDA_TUNING_H
 #define GSA_CUDA_TUNING_H
 #include <stdint.h>
@@ -9,8 +9,8 @@ enum {
     GSA_THREADS = 128,      /* threads of a block in the attention and aggregation kernels */
     GSA_ELEMENTS = 256,     /* threads of a block in elementwise kernels */
     GSA_REDUCE_CHUNK = 4096, /* elements that a block of a reduction adds up */
-    /* Blocks of GSA_THREADS that a multiprocessor holds at once: the registers that a thread may use are 65536 / (128 x this). The
-     * largest with which no instance spills on sm_75 to sm_90 (tests/simt/spills). */
+    /* Blocks of GSA_THREADS that a multiprocessor holds at once: the registers that a thread may use are 65536 / (128 x
+     * this). The largest with which no instance spills on sm_75 to sm_90 (tests/simt/spills). */
     GSA_FORWARD_BLOCKS = 5,
     GSA_ROWS_BLOCKS = 4,
     GSA_SOURCES_BLOCKS = 3

@@ -1,4 +1,5 @@
-/* fiber.h - stacks that are switched by hand: one for each CUDA thread of the block at work. Switches are announced to ASan. */
+/* fiber.h - stacks that are switched by hand: one for each CUDA thread of the block at work. Switches are announced to
+ * ASan. */
 #ifndef GSA_SIMT_FIBER_H
 #define GSA_SIMT_FIBER_H
 #include <stddef.h>
@@ -13,11 +14,13 @@ typedef struct fiber {
 /* Gives `f` a stack with a guard page below; aborts when there is no memory. */
 void fiber_create(fiber *f);
 void fiber_release(fiber *f);
-/* The next switch to `f` calls body, on a fresh stack. `offset` < 8192 shifts the top, so that many stacks do not share cache sets. */
+/* The next switch to `f` calls body, on a fresh stack. `offset` < 8192 shifts the top, so that many stacks do not share
+ * cache sets. */
 void fiber_prepare(fiber *f, void (*body)(void), size_t offset);
 /* Runs `to`; returns when somebody switches back to `from`. `last`: nobody ever will. */
 void fiber_switch(fiber *from, fiber *to, int last);
-/* The first call of a body: `came_from` receives the stack of the fiber that switched here (the host's is not known else). */
+/* The first call of a body: `came_from` receives the stack of the fiber that switched here (the host's is not known else).
+ * */
 void fiber_entered(fiber *came_from);
 
 #endif

@@ -50,7 +50,7 @@ static struct machine {
 } m = { .dice = 1 };
 static _Alignas(128) unsigned char shared_memory[SHARED_BYTES + (MAX_ARRAYS + 2) * REDZONE];
 
-static const char *const op_names[] = { "__syncwarp",     "__shfl_sync",      "__shfl_xor_sync", "__shfl_up_sync",
+static const char *const op_names[] = { "__syncwarp",       "__shfl_sync",   "__shfl_xor_sync", "__shfl_up_sync",
                                         "__shfl_down_sync", "__ballot_sync", "__any_sync",      "__all_sync" };
 
 /* ---- errors ---------------------------------------------------------------------------------------------------------- */
@@ -203,8 +203,8 @@ static void exchange(thread *lanes, unsigned mask)
         thread *t = &lanes[__builtin_ctz(rest)];
         const int from = source_lane(t);
         if (!(mask >> from & 1))
-            misuse("lane %d reads lane %d in %s at %s:%d, which mask %08x does not name", t->lane, from, op_names[t->op], t->file,
-                   t->line, mask);
+            misuse("lane %d reads lane %d in %s at %s:%d, which mask %08x does not name", t->lane, from, op_names[t->op],
+                   t->file, t->line, mask);
         t->result = lanes[from].value;
     }
 }
@@ -237,7 +237,8 @@ uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int widt
     t->op = op, t->mask = mask, t->value = value, t->argument = argument, t->width = width, t->file = file, t->line = line;
     if (!(mask >> t->lane & 1)) misuse("%s at %s:%d: mask %08x does not name its caller", op_names[op], file, line, mask);
     if (mask & ~m.live[t->warp])
-        misuse("%s at %s:%d: mask %08x names lanes %08x, which have left", op_names[op], file, line, mask, mask & ~m.live[t->warp]);
+        misuse("%s at %s:%d: mask %08x names lanes %08x, which have left", op_names[op], file, line, mask,
+               mask & ~m.live[t->warp]);
     if (width < 1 || width > WARP || (width & (width - 1))) misuse("%s at %s:%d: width %d", op_names[op], file, line, width);
     t->state = IN_WARP;
     clear_ready(t);

@@ -1,12 +1,18 @@
-/* library.cpp - what stands in for cuBLAS and CUB on the executor: plain loops on device memory (kernels/cuda/library.h). The real
- * ones are tested on a device. */
+/* library.cpp - what stands in for cuBLAS and CUB on the executor: plain loops on device memory (kernels/cuda/library.h).
+ * The real ones are tested on a device. */
 #include "kernels/cuda/library.h"
 #include <stdlib.h>
 
 /* Device memory is shut outside kernels and copies. */
 struct visible {
-    visible() { simt_device_visible(1); }
-    ~visible() { simt_device_visible(0); }
+    visible()
+    {
+        simt_device_visible(1);
+    }
+    ~visible()
+    {
+        simt_device_visible(0);
+    }
 };
 
 gsa_status gsa_cuda_library_open(gsa_backend *, gsa_error *)
@@ -31,7 +37,8 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
         for (int64_t j = 0; j < p->n; j++) {
             float *c = p->c + i * p->ldc + j, sum = 0;
             for (int64_t l = 0; l < p->k; l++)
-                sum += p->a[p->transpose_a ? l * p->lda + i : i * p->lda + l] * p->b[p->transpose_b ? j * p->ldb + l : l * p->ldb + j];
+                sum += p->a[p->transpose_a ? l * p->lda + i : i * p->lda + l] *
+                       p->b[p->transpose_b ? j * p->ldb + l : l * p->ldb + j];
             *c = p->alpha * sum + (p->accumulate ? *c : 0);
         }
     return GSA_OK;
@@ -51,12 +58,13 @@ gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 }
 
 /* A counting sort a byte at a time: stable, as CUB's. */
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values,
-                         int64_t count, int bits)
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
+                         const int64_t *values, int64_t count, int bits)
 {
     GSA_TRY(GSA_CUDA(b, simt_sticky()));
     const visible open;
-    int64_t *order = (int64_t *)calloc((size_t)count + 1, sizeof *order), *next = (int64_t *)calloc((size_t)count + 1, sizeof *next);
+    int64_t *order = (int64_t *)calloc((size_t)count + 1, sizeof *order),
+            *next = (int64_t *)calloc((size_t)count + 1, sizeof *next);
     if (order == NULL || next == NULL) abort();
     for (int64_t i = 0; i < count; i++) order[i] = i;
     for (int shift = 0; shift < bits; shift += 8) {

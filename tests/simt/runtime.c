@@ -66,8 +66,10 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     *at = NULL;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if (mem.countdown > 0 && --mem.countdown == 0) return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
-    if (!pinned && (int64_t)bytes > mem.total - mem.used) return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
+    if (mem.countdown > 0 && --mem.countdown == 0)
+        return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
+    if (!pinned && (int64_t)bytes > mem.total - mem.used)
+        return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
     block *b = malloc(sizeof *b);
     unsigned char *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
     if (b == NULL || memory == NULL) abort();
@@ -124,7 +126,8 @@ cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
 static int on_device(const void *at, size_t bytes)
 {
     for (const block *b = mem.blocks; b; b = b->next)
-        if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes) return 1;
+        if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes)
+            return 1;
     return 0;
 }
 
@@ -133,7 +136,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     (void)stream;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if ((kind != cudaMemcpyDeviceToHost) != on_device(to, bytes) || (kind != cudaMemcpyHostToDevice) != on_device(from, bytes))
+    if ((kind != cudaMemcpyDeviceToHost) != on_device(to, bytes) ||
+        (kind != cudaMemcpyHostToDevice) != on_device(from, bytes))
         return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says", bytes);
     simt_device_visible(1);
     memmove(to, from, bytes);
@@ -146,7 +150,8 @@ cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t strea
     (void)stream;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if (!on_device(at, bytes)) return simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", bytes);
+    if (!on_device(at, bytes))
+        return simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", bytes);
     simt_device_visible(1);
     memset(at, byte, bytes);
     simt_device_visible(0);
@@ -161,7 +166,8 @@ cudaError_t cudaGetDeviceCount(int *count)
 }
 cudaError_t cudaSetDevice(int device)
 {
-    return device >= 0 && device < mem.devices ? simt_sticky() : simt_fail(cudaErrorInvalidDevice, 0, "no device %d", device);
+    return device >= 0 && device < mem.devices ? simt_sticky()
+                                               : simt_fail(cudaErrorInvalidDevice, 0, "no device %d", device);
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
@@ -210,14 +216,22 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    default: return "cudaErrorLaunchFailure";
+    case cudaSuccess:
+        return "cudaSuccess";
+    case cudaErrorInvalidValue:
+        return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+        return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+        return "cudaErrorInvalidConfiguration";
+    case cudaErrorNoDevice:
+        return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+        return "cudaErrorInvalidDevice";
+    case cudaErrorIllegalAddress:
+        return "cudaErrorIllegalAddress";
+    default:
+        return "cudaErrorLaunchFailure";
     }
 }
 const char *cudaGetErrorString(cudaError_t error)

@@ -1,11 +1,11 @@
 /* simt.h - a small SIMT executor: runs the project's CUDA kernels on the host, one fiber for each CUDA thread.
  *
  * Law. One block runs at a time, its threads one at a time; a thread runs until it waits (shuffle, vote, __syncwarp,
- *      __syncthreads) or ends. Who runs next is the order's business (simt_order): a right kernel gives the same bits in every
- *      order, one that lacks a barrier does not. Shared memory holds NaN when a block starts, device memory when it is allocated.
- *      Misuse (lanes that name each other with different masks or operations, a barrier that cannot complete, a shuffle from a
- *      lane that is not there, too much shared memory, a copy between the wrong memories) ends the launch with
- *      cudaErrorLaunchFailure, which is sticky as on a device, and a sentence in simt_message().
+ *      __syncthreads) or ends. Who runs next is the order's business (simt_order): a right kernel gives the same bits in
+ *      every order, one that lacks a barrier does not. Shared memory holds NaN when a block starts, device memory when it
+ *      is allocated. Misuse (lanes that name each other with different masks or operations, a barrier that cannot complete,
+ *      a shuffle from a lane that is not there, too much shared memory, a copy between the wrong memories) ends the launch
+ *      with cudaErrorLaunchFailure, which is sticky as on a device, and a sentence in simt_message().
  *      Device memory is poisoned for ASan outside kernels and copies: host code that touches it dies at the place. */
 #ifndef GSA_SIMT_H
 #define GSA_SIMT_H
@@ -97,9 +97,9 @@ enum simt_order { SIMT_FORWARD, SIMT_REVERSE, SIMT_RANDOM };
 void simt_order(enum simt_order order, uint64_t seed); /* of threads and of blocks; the default is forward */
 const char *simt_message(void);                        /* "" or the sentence of the first misuse */
 void simt_reset(void);                                 /* forget the sticky error: a device would need a new process */
-void simt_break(cudaError_t error);                    /* from now on every call fails with this error, as a lost device does */
+void simt_break(cudaError_t error);                    /* from now on every call fails so, as on a lost device */
 void simt_memory(int64_t bytes);                       /* the device has this much in all; default 1 GiB */
-void simt_fail_malloc(int64_t nth);                    /* the nth allocation from now on fails, on device or pinned; 0: none */
+void simt_fail_malloc(int64_t nth);                    /* the nth allocation from now on fails; 0: none */
 void simt_devices(int count);                          /* default 1 */
 int64_t simt_live(void);                               /* allocations that nobody freed */
 int64_t simt_launches(void);
@@ -114,7 +114,8 @@ cudaError_t simt_sticky(void);
 #ifdef __cplusplus
 }
 
-template <class T> static inline T simt_exchange(int op, unsigned mask, T v, int argument, int width, const char *file, int line)
+template <class T>
+static inline T simt_exchange(int op, unsigned mask, T v, int argument, int width, const char *file, int line)
 {
     static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
     uint64_t bits = 0;
@@ -124,8 +125,8 @@ template <class T> static inline T simt_exchange(int op, unsigned mask, T v, int
     return v;
 }
 
-#define GSA_SHARED(type, name, dims)                                                                                           \
-    typedef type simt_##name dims;                                                                                             \
+#define GSA_SHARED(type, name, dims)                                                                                        \
+    typedef type simt_##name dims;                                                                                          \
     simt_##name &name = *(simt_##name *)simt_shared(sizeof(simt_##name), __FILE__, __LINE__)
 #define GSA_ARGUMENT(type) const type
 
@@ -137,7 +138,7 @@ template <class F> static inline cudaError_t simt_launch_of(unsigned grid, unsig
 {
     return simt_launch(grid, block, name, simt_call<F>, &f);
 }
-#define GSA_LAUNCH(kernel, grid, block, stream, ...)                                                                           \
+#define GSA_LAUNCH(kernel, grid, block, stream, ...)                                                                        \
     ((void)(stream), simt_launch_of((unsigned)(grid), (unsigned)(block), #kernel, [=] { kernel(__VA_ARGS__); }))
 
 struct alignas(8) float2 {

@@ -166,6 +166,7 @@ int main(int argc, char **argv)
                                       GSA_TEST(fresh_memory_is_nan) };
     static const gsa_test misuse[] = { GSA_LOOP(misuse_is_a_sentence, ORDERS), GSA_TEST(errors_of_kernels_stick) };
     static const gsa_test memory[] = { GSA_TEST(copies_know_their_side), GSA_TEST(memory_runs_out) };
-    static const gsa_case cases[] = { GSA_CASE("right", right, 30), GSA_CASE("misuse", misuse, 30), GSA_CASE("memory", memory, 30) };
+    static const gsa_case cases[] = { GSA_CASE("right", right, 30), GSA_CASE("misuse", misuse, 30),
+                                      GSA_CASE("memory", memory, 30) };
     return gsa_run_suite("simt", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,12 +1,13 @@
-/* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which term binds. One JSON
- * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
+/* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which
+ * term binds. One JSON object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same
+ * through the command.
  *
  *   gpu_bench [--quick]
  *
  * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run index):
- *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a copy measured here,
- * and 4 E D (10 E D) operations over the card's fp32 rate; what is printed binds is the larger. Gathers that leave the second-level cache are
- * not in it. */
+ *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a
+ * copy measured here, and 4 E D (10 E D) operations over the card's fp32 rate; what is printed binds is the larger. Gathers
+ * that leave the second-level cache are not in it. */
 #include "graph/batch.h"
 #include "kernels/cuda.h"
 #include "kernels/cuda/state.h"
@@ -21,10 +22,20 @@ struct bench_case {
     int32_t length, examples, heads, dim;
 };
 static const bench_case cases[] = {
-    { "star", 32, 64, 8, 64 },       { "star", 32768, 1, 8, 64 },      { "ring", 32768, 1, 8, 64 },        { "window:width=5", 32768, 1, 8, 64 },
-    { "window:width=33", 4096, 8, 8, 64 }, { "window:width=257", 4096, 8, 8, 64 }, { "bpt:k=4", 512, 32, 8, 64 }, { "bpt:k=4", 2048, 8, 8, 64 },
-    { "bpt:k=4", 32768, 1, 8, 64 },  { "bpt:k=64:causal", 8192, 1, 8, 64 }, { "full", 512, 8, 8, 64 },      { "star", 32768, 1, 10, 10 },
-    { "star", 32768, 1, 6, 50 },     { "window:width=5", 32768, 1, 3, 100 },
+    { "star", 32, 64, 8, 64 },
+    { "star", 32768, 1, 8, 64 },
+    { "ring", 32768, 1, 8, 64 },
+    { "window:width=5", 32768, 1, 8, 64 },
+    { "window:width=33", 4096, 8, 8, 64 },
+    { "window:width=257", 4096, 8, 8, 64 },
+    { "bpt:k=4", 512, 32, 8, 64 },
+    { "bpt:k=4", 2048, 8, 8, 64 },
+    { "bpt:k=4", 32768, 1, 8, 64 },
+    { "bpt:k=64:causal", 8192, 1, 8, 64 },
+    { "full", 512, 8, 8, 64 },
+    { "star", 32768, 1, 10, 10 },
+    { "star", 32768, 1, 6, 50 },
+    { "window:width=5", 32768, 1, 3, 100 },
 };
 enum { CALLS = 20, ROUNDS = 7 };
 
@@ -117,12 +128,15 @@ static card measure_card(gsa_backend *b)
     return found;
 }
 
-static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *pass, double ms, double bytes,
-                      double flops)
+static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *pass, double ms,
+                      double bytes, double flops)
 {
-    const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3, floor = by_bytes > by_flops ? by_bytes : by_flops;
-    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, \"pass\": \"%s\", \"rows\": %lld, "
-           "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, \"binds\": \"%s\", \"bytes\": %.0f, "
+    const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3,
+                 floor = by_bytes > by_flops ? by_bytes : by_flops;
+    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, \"pass\": "
+           "\"%s\", \"rows\": %lld, "
+           "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, \"binds\": \"%s\", "
+           "\"bytes\": %.0f, "
            "\"gather_gb_s\": %.1f, \"gflop_s\": %.1f}\n",
            at->spec, at->length, at->examples, at->heads, at->dim, phase, pass, (long long)e->rows, (long long)e->edge_total,
            (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops", bytes,
@@ -149,11 +163,12 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
     a.out = made[n++] = numbers(b, e->rows * width, 3), a.dq = made[n++] = numbers(b, e->rows * width, 4);
     a.lse = made[n++] = numbers(b, e->rows * at->heads, 5);
     if (label_use == GSA_KEY_VECTORS)
-        a.label_vectors = made[n++] = numbers(b, labels * at->dim, 6), a.dlabel_vectors = made[n++] = numbers(b, labels * at->dim, 7);
+        a.label_vectors = made[n++] = numbers(b, labels * at->dim, 6),
+        a.dlabel_vectors = made[n++] = numbers(b, labels * at->dim, 7);
     const double d = (double)width, rows = (double)e->rows, edges = (double)e->edge_total,
                  index = 16 * rows + (double)sizeof(gsa_run) * (double)e->run_total;
-    print_row(c, at, phase, e, "forward", time_op(b, b->attend_forward, &a), 4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index,
-              4 * edges * d);
+    print_row(c, at, phase, e, "forward", time_op(b, b->attend_forward, &a),
+              4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index, 4 * edges * d);
     print_row(c, at, phase, e, "backward", time_op(b, b->attend_backward, &a),
               4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges, 10 * edges * d);
     fflush(stdout);
@@ -167,7 +182,8 @@ static gsa_pattern *open_pattern(gsa_registry *registry, const char *text)
     gsa_error error = {};
     if (gsa_spec_parse(NULL, text, &spec, &error) != GSA_OK) stop(error.text);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
-    if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) != GSA_OK) stop(error.text);
+    if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) != GSA_OK)
+        stop(error.text);
     gsa_spec_release(&spec);
     return pattern;
 }
@@ -184,7 +200,9 @@ static void run_case(gsa_backend *b, gsa_registry *registry, const card *c, cons
     example.struct_size = sizeof example, example.length = at->length, example.heads = at->heads;
     if (gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK) stop(error.text);
     for (int i = 0; i < at->examples; i++) all[i] = instance;
-    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK || gsa_batch_build(batch, all, at->examples, &error) != GSA_OK) stop(error.text);
+    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK ||
+        gsa_batch_build(batch, all, at->examples, &error) != GSA_OK)
+        stop(error.text);
     const void *block = gsa_batch_block(batch, &bytes);
     void *copy = b->alloc(b, bytes);
     if (copy == NULL) stop(b->error.text);
