@@ -209,8 +209,8 @@ static void on_odd_run(gsa_building *b, int phase, gsa_node from, int64_t count,
 }
 
 /* The same rules as wrong_run, without words: each run goes through here. Indices are compared unsigned: negative ones are large. */
-static inline int is_right(const gsa_phase *x, const int64_t *nodes, int64_t scale, gsa_node from, int64_t count, int64_t step,
-                           gsa_node to, int32_t label, int32_t label_step)
+static inline int is_right(const gsa_phase *x, const int64_t *nodes, int64_t scale, gsa_node from, int64_t count,
+                           int64_t step, gsa_node to, int32_t label, int32_t label_step)
 {
     const uint64_t source = from >> 48, target = to >> 48, low = UINT64_C(0xffffffffffff);
     if (source >= GSA_MAX_KINDS || target >= GSA_MAX_KINDS) return 0;

@@ -371,12 +371,12 @@ int gsa_model_find_sequence(const gsa_model *model, const char *name)
 
 const char *gsa_model_run_name(const gsa_model *model, int run)
 {
-    return model->run[run].name;
+    return run < 0 || run >= model->n_runs ? NULL : model->run[run].name;
 }
 
 const gsa_stack *gsa_model_stack_of(const gsa_model *model, int run)
 {
-    return model->stack[model->run[run].stack];
+    return run < 0 || run >= model->n_runs ? NULL : model->stack[model->run[run].stack];
 }
 
 uint32_t gsa_model_sites(const gsa_model *model)

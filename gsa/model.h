@@ -65,6 +65,7 @@ int gsa_model_runs(const gsa_model *model);
 int gsa_model_sequences(const gsa_model *model);
 int gsa_model_find_run(const gsa_model *model, const char *name); /* -1: none */
 int gsa_model_find_sequence(const gsa_model *model, const char *name);
+/* A run or sequence that is not there (such as the -1 above) gives NULL here and below, and is a failure of a forward pass. */
 const char *gsa_model_run_name(const gsa_model *model, int run);
 const gsa_stack *gsa_model_stack_of(const gsa_model *model, int run);
 uint32_t gsa_model_sites(const gsa_model *model); /* the first dropout site after all its stacks */

@@ -123,7 +123,7 @@ gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const
 
 gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch, int run)
 {
-    return batch->batch[run];
+    return run < 0 || run >= batch->model->n_runs ? NULL : batch->batch[run];
 }
 
 int64_t gsa_model_batch_edges(const gsa_model_batch *batch)

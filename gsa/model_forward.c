@@ -9,6 +9,14 @@ static int fits(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *b
     return !tape->failed;
 }
 
+/* `which` is what a look-up by name gave: -1 where there is no such name. */
+static int has(gsa_tape *tape, const char *what, int which, int count)
+{
+    if (which < 0 || which >= count)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s %d of the model, which has %d, counted from 0", what, which, count);
+    return !tape->failed;
+}
+
 /* Which number an example has is a matter of who draws: ops keep what the tape has when they are recorded. */
 static void number(gsa_tape *tape, const gsa_model_batch *batch, int sequence, int range)
 {
@@ -18,13 +26,14 @@ static void number(gsa_tape *tape, const gsa_model_batch *batch, int sequence, i
 
 void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run)
 {
-    if (fits(model, tape, batch)) number(tape, batch, model->run[run].sequence, model->run[run].range);
+    if (fits(model, tape, batch) && has(tape, "run", run, model->n_runs))
+        number(tape, batch, model->run[run].sequence, model->run[run].range);
 }
 
 gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
                             const gsa_input *input, const int32_t *ids, gsa_tensor *features)
 {
-    if (!fits(model, tape, batch)) return NULL;
+    if (!fits(model, tape, batch) || !has(tape, "sequence", sequence, model->n_sequences)) return NULL;
     const gsa_numbered *s = &batch->sequence[sequence];
     number(tape, batch, sequence, sequence); /* some run on it starts from rows: the range is there */
     gsa_tensor *rows = gsa_input_forward(input, tape, ids, features, s->length, s->count);
@@ -34,8 +43,8 @@ gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_mo
 
 gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int run, int layer)
 {
-    const gsa_stack *stack = model->stack[model->run[run].stack];
-    for (int t = 0; t < stack->n_taps && readouts[run].taps; t++)
+    const gsa_stack *stack = gsa_model_stack_of(model, run);
+    for (int t = 0; stack && t < stack->n_taps && readouts[run].taps; t++)
         if (stack->taps[t] == layer) return readouts[run].taps[t];
     return NULL;
 }
@@ -80,7 +89,7 @@ static void execute(const gsa_model *model, gsa_tape *tape, const gsa_model_batc
 void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run, gsa_tensor *rows,
                            gsa_readout *readouts)
 {
-    if (!fits(model, tape, batch)) return;
+    if (!fits(model, tape, batch) || !has(tape, "run", run, model->n_runs)) return;
     gsa_stack_pass *pass = begin(model, tape, batch, run, rows, readouts);
     execute(model, tape, batch, 2 * run + 1, pass, readouts);
     number(tape, batch, model->run[0].sequence, 0);

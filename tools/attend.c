@@ -57,9 +57,9 @@ const gsa_verb gsa_verb_attend = {
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes =
-        "Every edge carries its weight in each head (w0, w1, ...) and their mean (weight): the softmax over the edges that\n"
-        "enter a node in one phase of one layer, so that they sum to 1 there. Sums and means weigh 1 and 1/degree.\n"
-        "On stderr the strongest edges of the last layer. --set reaches keys that do not change the model: data.test.",
+    .notes = "Every edge carries its weight in each head (w0, w1, ...) and their mean (weight): the softmax\n"
+             "over the edges that enter a node in one phase of one layer, so that they sum to 1 there. Sums and\n"
+             "means weigh 1 and 1/degree. On stderr the strongest edges of the last layer. --set reaches keys\n"
+             "that do not change the model: data.test.",
     .run = run
 };

@@ -158,6 +158,7 @@ const gsa_verb gsa_verb_bench = {
     .n_options = sizeof options / sizeof *options,
     .notes = "kernel: one attend forward and backward over all phases of a layer. graph: emit, batch, plan. train: whole "
              "recipes, "
-             "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text.\nTimes are medians over the rounds; the spread is (largest - smallest) / median.",
+             "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text.\nTimes are "
+             "medians over the rounds; the spread is (largest - smallest) / median.",
     .run = run
 };

@@ -100,7 +100,8 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     slot->items = (double)one->edges;
     json_object_set_new(slot->facts, "length", json_integer(length));
     json_object_set_new(slot->facts, "edges", json_integer(one->edges));
-    slot->flops[0] = (double)one->runs, slot->flops[1] = (double)one->runs * (double)gsa_args_number(bench->args, "batch", 1);
+    slot->flops[0] = (double)one->runs,
+    slot->flops[1] = (double)one->runs * (double)gsa_args_number(bench->args, "batch", 1);
     json_object_set_new(slot->facts, "runs", json_integer(one->runs));
     json_object_set_new(slot->facts, "instance_bytes", json_integer(one->bytes));
     return status;

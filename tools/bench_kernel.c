@@ -195,8 +195,8 @@ static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error
                                   .length = length,
                                   .heads = (int32_t)gsa_args_number(args, "heads", 1) };
     gsa_instance *instance;
-    gsa_status status = gsa_backend_open(one->bench->system, gsa_args_text(args, "device"), real, one->bench->threads,
-                                         &one->backend, error);
+    gsa_status status =
+        gsa_backend_open(one->bench->system, gsa_args_text(args, "device"), real, one->bench->threads, &one->backend, error);
     if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
     status = gsa_bench_batch(one->bench, one->pattern, instance, &one->batch, error);

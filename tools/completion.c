@@ -13,6 +13,23 @@ static void write_choices(gsa_output *out, const char *choices)
     for (; *choices; choices++) gsa_output_write(out, *choices == '|' ? " " : choices, 1);
 }
 
+/* The words that a verb's operands begin with: "new check" of "new NAME | check SPEC". */
+static void write_operands(gsa_output *out, const gsa_verb *verb)
+{
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz";
+    const char *last = "";
+    size_t bytes = 0;
+    for (const char *at = verb->operands; at; at = strchr(at, '|')) {
+        at += strspn(at, "| ");
+        const size_t word = strspn(at, small);
+        if (!word) continue;
+        if (!bytes) gsa_output_format(out, "        %s:%s) words='", verb->name, verb->name);
+        if (word != bytes || memcmp(last, at, word) != 0) gsa_output_format(out, "%s%.*s", bytes ? " " : "", (int)word, at);
+        last = at, bytes = word;
+    }
+    if (bytes) gsa_output_text(out, "' ;;\n");
+}
+
 /* What may follow one option; files where nothing is known. */
 static void write_values(gsa_output *out, const gsa_verb *verb)
 {
@@ -24,7 +41,9 @@ static void write_values(gsa_output *out, const gsa_verb *verb)
             gsa_output_text(out, "words='");
             write_choices(out, option->value);
             gsa_output_text(out, "' ;;\n");
-        } else if (strcmp(option->value, "SPEC") == 0) gsa_output_text(out, "words=$topologies ;;\n");
+        } else if (strcmp(option->value, "T") == 0 || option->value[0] == '[') /* what nobody else knows */
+            gsa_output_text(out, "words='' ;;\n");
+        else if (strcmp(option->value, "SPEC") == 0) gsa_output_text(out, "words=$topologies ;;\n");
         else if (strcmp(option->name, "set") == 0) gsa_output_text(out, "words=$keys ;;\n");
         else if (option->type == GSA_OPTION_NUMBER || option->type == GSA_OPTION_NUMBERS)
             gsa_output_text(out, "words='' ;;\n");
@@ -70,7 +89,7 @@ void gsa_write_completion(gsa_output *out)
     gsa_output_text(out, "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W \"$verbs "
                          "--help --version\" -- \"$word\")\n"
                          "        return\n    fi\n    case $verb:$before in\n");
-    for (int i = 0; i < count; i++) write_values(out, verbs[i]);
+    for (int i = 0; i < count; i++) write_values(out, verbs[i]), write_operands(out, verbs[i]);
     gsa_output_text(out, "        help:help) words=$verbs ;;\n        *) case $verb:$word in\n");
     for (int i = 0; i < count; i++) {
         gsa_output_format(out, "            %s:-*) words='", verbs[i]->name);

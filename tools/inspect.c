@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "graph/inspect/inspect.h"
 #include "inspect_report.h"
 #include "verbs.h"
@@ -45,12 +46,24 @@ static int wants_numbers(const gsa_args *args)
     return gsa_args_flag(args, "stats") || gsa_args_flag(args, "json") || !gsa_args_given(args, "svg");
 }
 
+/* The picture would take the place of the graph, under this name or another. */
+static int draws_over(const char *graph, const char *picture)
+{
+    struct stat a, b;
+    return stat(graph, &a) == 0 && stat(picture, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
+           S_ISREG(a.st_mode);
+}
+
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_view *view;
     if (wants_numbers(args) && gsa_args_given(args, "svg") && strcmp(gsa_args_text(args, "svg"), "-") == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa-inspect --svg -' and numbers would share standard output: give a file");
+    if (gsa_args_given(args, "svg") && draws_over(gsa_args_operand(args, 0), gsa_args_text(args, "svg")))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa-inspect --svg %s' would write over the graph it reads: give another file",
+                        gsa_args_text(args, "svg"));
     gsa_status status = gsa_view_read(gsa_args_system(args), gsa_args_operand(args, 0), &view, error);
     if (status != GSA_OK) return status;
     if (view->note[0]) fprintf(stderr, "gsa-inspect: igraph warns: %s\n", view->note);

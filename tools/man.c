@@ -83,10 +83,11 @@ void gsa_write_man(gsa_output *out)
              ".SH VERBS\n");
     for (int i = 0; i < count; i++) write_verb(out, verbs[i]);
     write_keys(out);
-    gsa_output_text(out, ".SH EXIT STATUS\n.TP\n0\ndone; also: stopped by the first SIGINT or SIGTERM, the work saved\n"
-                         ".TP\n1\nthe work failed: file system, memory, limits, numbers, a plugin, an unsupported device\n"
-                         ".TP\n2\nwhat was asked is wrong: options, recipe, parameters, the content of a file\n"
-                         ".TP\n75\nthe device was lost while it computed: nothing was saved from its memory, earlier checkpoints "
-                         "stand\n"
-                         ".TP\n130, 143\na second SIGINT or SIGTERM\n");
+    gsa_output_text(out,
+                    ".SH EXIT STATUS\n.TP\n0\ndone; also: stopped by the first SIGINT or SIGTERM, the work saved\n"
+                    ".TP\n1\nthe work failed: file system, memory, limits, numbers, a plugin, an unsupported device\n"
+                    ".TP\n2\nwhat was asked is wrong: options, recipe, parameters, the content of a file\n"
+                    ".TP\n75\nthe device was lost while it computed: nothing was saved from its memory, earlier checkpoints "
+                    "stand\n"
+                    ".TP\n130, 143\na second SIGINT or SIGTERM\n");
 }

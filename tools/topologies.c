@@ -93,10 +93,12 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_PLUGIN,
     { "json", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "a JSON array instead of text" },
 };
-const gsa_verb gsa_verb_topologies = { .name = "topologies",
-                                       .summary = "list the attention patterns with their parameters and papers",
-                                       .operands = "",
-                                       .options = options,
-                                       .n_options = sizeof options / sizeof *options,
-                                       .notes = "'gsa topology check SPEC' tries what a pattern promises: growth, causality, and more.",
-                                       .run = run };
+const gsa_verb gsa_verb_topologies = {
+    .name = "topologies",
+    .summary = "list the attention patterns with their parameters and papers",
+    .operands = "",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "'gsa topology check SPEC' tries what a pattern promises: growth, causality, and more.",
+    .run = run
+};

@@ -10,7 +10,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         gsa_status (*run)(const gsa_args *args, const char *operand, gsa_error *error);
     } parts[] = { { "new", "NAME", gsa_topology_new },
                   { "check", "SPEC or FILE.so", gsa_topology_check },
-                  { "probe", "SPEC or FILE.so", gsa_topology_probe } };
+                  { "probe", "SPEC or FILE.so", gsa_topology_probe },
+                  { "again", "SPEC or FILE.so", gsa_topology_again } };
     char shown[GSA_SHOWN];
     const char *asked = gsa_args_operand(args, 0);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

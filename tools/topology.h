@@ -19,6 +19,7 @@ gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error 
  *   at PROPERTY LENGTH     a sign of life: the plugin is called next. PROPERTY: gsa_property, or a gsa_probe_stage
  *   pattern TEXT           created: its canonical text
  *   finding PROPERTY VERDICT TEXT
+ *   digest NUMBER          of what was emitted; a second process says it again
  *   error STATUS TEXT      it could not be checked
  *   done                   everything was said and released                                                              */
 enum { GSA_PROBE_PIPE = 3 };
@@ -26,5 +27,7 @@ enum gsa_probe_stage { GSA_STAGE_START = -3, GSA_STAGE_LOAD = -2, GSA_STAGE_CREA
 
 /* In the checked process, under limits that it sets itself. */
 gsa_status gsa_topology_probe(const gsa_args *args, const char *what, gsa_error *error);
+/* The same of a second process: no findings, the digest alone. */
+gsa_status gsa_topology_again(const gsa_args *args, const char *what, gsa_error *error);
 
 #endif

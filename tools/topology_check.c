@@ -38,11 +38,11 @@ typedef struct gsa_watch { /* the checked process as seen from here */
 
 /* ---- starting ------------------------------------------------------------------------------------------------------------ */
 
-static int list_arguments(const gsa_args *args, const char *what, char numbers[2][32], const char **list)
+static int list_arguments(const gsa_args *args, const char *part, const char *what, char numbers[2][32], const char **list)
 {
     int count = 0, plugins;
     const char *const *plugin = gsa_args_texts(args, "plugin", &plugins);
-    const char *const head[] = { "gsa", "topology", "probe", what, "--memory", numbers[0] };
+    const char *const head[] = { "gsa", "topology", part, what, "--memory", numbers[0] };
     snprintf(numbers[0], 32, "%" PRId64, gsa_args_number(args, "memory", 0));
     snprintf(numbers[1], 32, "%" PRId64, gsa_args_number(args, "length", 0));
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) list[count++] = head[i];
@@ -87,6 +87,7 @@ static gsa_status start(gsa_watch *w, const char *const *list, gsa_error *error)
 static void read_line(gsa_watch *w)
 {
     int one = 0, two = 0, at = 0;
+    sscanf(w->line, "digest %" SCNu64, &w->report.digest);
     if (sscanf(w->line, "at %d %d", &one, &two) == 2) w->property = one, w->length = two;
     else if (strncmp(w->line, "pattern ", 8) == 0) snprintf(w->pattern, sizeof w->pattern, "%s", w->line + 8);
     else if (sscanf(w->line, "finding %d %d %n", &one, &two, &at) == 2 && one >= 0 && one < GSA_CHECKS) {
@@ -166,7 +167,10 @@ static void look(gsa_watch *w)
     const double now = gsa_now();
     if (1e3 * (now - w->last_look) < LOOK_MS) return;
     const int64_t mib = resident_mib(w), cpu_ms = processor_ms(w, &runs);
-    if (mib > w->seen_mib + GROWTH_MIB) w->seen_mib = mib, w->last_sign = now;
+    if (mib > w->seen_mib + GROWTH_MIB) {
+        w->seen_mib = mib;
+        if (w->property < 0) w->last_sign = now; /* a large file is read in create; emit has nothing to load */
+    }
     if (w->last_sign > w->last_look) w->sign_cpu_ms = cpu_ms;
     w->last_look = now;
     if (mib > w->memory_mib) w->killed = "memory";
@@ -248,19 +252,49 @@ static gsa_status say_failed(const gsa_watch *w, gsa_error *error)
     return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' fails the check: %s", w->pattern, names);
 }
 
-gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error *error)
+/* Runs one checked process to its end; what it says, or how it ended, is in the watch. */
+static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part, const char *what, gsa_error *error)
 {
     char numbers[2][32];
     const char *list[ARGS_MOST];
-    gsa_watch w = { .system = gsa_args_system(args), .pipe = -1, .property = GSA_STAGE_START };
-    w.patience_ms = gsa_args_number(args, "patience", 0), w.memory_mib = gsa_args_number(args, "memory", 0);
-    list_arguments(args, what, numbers, list);
-    gsa_status status = start(&w, list, error);
+    *w = (gsa_watch){ .system = gsa_args_system(args), .pipe = -1, .property = GSA_STAGE_START };
+    w->patience_ms = gsa_args_number(args, "patience", 0), w->memory_mib = gsa_args_number(args, "memory", 0);
+    list_arguments(args, part, what, numbers, list);
+    const gsa_status status = start(w, list, error);
+    if (status == GSA_OK) watch(w);
+    return status;
+}
+
+/* What no single process can see: the same plugin with other addresses, at another time. */
+static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const char *what, gsa_error *error)
+{
+    gsa_watch other;
+    gsa_finding *finding = &w->report.finding[GSA_CHECK_DETERMINISTIC];
+    if (!w->report.digest) return GSA_OK;
+    const gsa_status status = run_probe(&other, args, "again", what, error);
     if (status != GSA_OK) return status;
-    watch(&w);
-    if (w.found == GSA_CHECKS) status = print_report(&w, error);
+    if (other.status != GSA_OK)
+        return gsa_fail(error, other.status, "'%s', in a second process: %s", w->pattern, other.text);
+    if (!other.done) return say_ended(&other, what, error);
+    if (other.report.digest == w->report.digest) return GSA_OK;
+    finding->verdict = GSA_VERDICT_FAILED;
+    snprintf(finding->text, sizeof finding->text, "%s",
+             "a second process emits other edges: they depend on addresses, on a clock or on the process");
+    w->report.failed++;
+    return GSA_OK;
+}
+
+gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error *error)
+{
+    gsa_watch w;
+    gsa_status status = run_probe(&w, args, "probe", what, error);
     if (status != GSA_OK) return status;
+    const int whole = w.found == GSA_CHECKS; /* else it ended early, even if it wrote "done" itself */
+    if (whole && w.done && w.status == GSA_OK) status = compare_processes(&w, args, what, error);
+    if (whole && status == GSA_OK) status = print_report(&w, error);
+    if (status != GSA_OK) return status;
+    if (w.status != GSA_OK && *w.pattern) return gsa_fail(error, w.status, "'%s' cannot be checked: %s", w.pattern, w.text);
     if (w.status != GSA_OK) return gsa_fail(error, w.status, "%s", w.text);
-    if (!w.done) return say_ended(&w, what, error);
+    if (!w.done || !whole) return say_ended(&w, what, error);
     return w.report.failed ? say_failed(&w, error) : GSA_OK;
 }

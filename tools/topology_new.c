@@ -9,7 +9,8 @@
 /* Names that CMake keeps for targets of its own. */
 static int is_taken_by_cmake(const char *name)
 {
-    static const char *const taken[] = { "all", "clean", "depend", "edit_cache", "help", "install", "package", "test" };
+    static const char *const taken[] = { "all",     "clean",   "depend",     "edit_cache",    "help",
+                                         "install", "package", "preinstall", "rebuild_cache", "test" };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0) return 1;
     return 0;

@@ -38,8 +38,10 @@ static inline void read_nodes(const gsa_bpt_tree *t, int j, int64_t m, int64_t c
 {
     if (count <= 0) return;
     if (!t->marking) t->e->run(t->e, GSA_BPT_ATTEND, node_at(t, j, m), count, way, gsa_at(GSA_BPT_TOKEN, i), label, 2);
-    else if (j > 0)
-        for (int64_t a = 0; a < count; a++) *index_of(t, j, m + way * a) = 1;
+    else if (j > 0) {
+        const int64_t first = way > 0 ? m : m - count + 1;
+        ++*index_of(t, j, first), --*index_of(t, j, first + count);
+    }
 }
 
 /* Level by level: `at` is the next node; `half` says that its nearer child has been read, so that the farther one stands for
@@ -78,13 +80,16 @@ void gsa_bpt_read_context(const gsa_bpt_tree *t, int64_t i)
 int64_t gsa_bpt_prune(gsa_bpt_tree *t)
 {
     int64_t kept = 0;
-    t->index = t->e->scratch(t->e, (size_t)t->spans * sizeof *t->index);
+    int32_t readers = 0;
+    t->index = t->e->scratch(t->e, ((size_t)t->spans + 1) * sizeof *t->index);
     if (!t->index) return 0;
-    memset(t->index, 0, (size_t)t->spans * sizeof *t->index);
+    memset(t->index, 0, ((size_t)t->spans + 1) * sizeof *t->index);
     t->marking = 1;
     for (int64_t i = 0; i < t->n; i++) gsa_bpt_read_context(t, i);
     t->marking = 0;
-    if (t->spans > 0) t->index[t->spans - 1] = 1; /* the root */
-    for (int64_t s = 0; s < t->spans; s++) t->index[s] = t->index[s] ? (int32_t)kept++ : -1;
+    for (int64_t s = 0; s < t->spans; s++) {
+        readers += t->index[s];
+        t->index[s] = readers > 0 || s == t->spans - 1 ? (int32_t)kept++ : -1; /* the last one is the root */
+    }
     return kept;
 }

@@ -17,8 +17,8 @@ enum gsa_property {
     GSA_CHECK_DETERMINISTIC, /* one self, four threads, examples in other orders: the same nodes, runs and places         */
     GSA_CHECK_BY_LENGTH,     /* other texts and groups of the same length: the same edges                                 */
     GSA_CHECK_DUPLICATES,    /* no parallel edges, unless they are promised                                               */
-    GSA_CHECK_CAUSAL,        /* three layers: no path from a later token into an earlier one                              */
-    GSA_CHECK_PREFIX_STABLE, /* three layers: what token i is made of is the same for every length > i                    */
+    GSA_CHECK_CAUSAL,        /* no path from a later token into an earlier one, through however many layers               */
+    GSA_CHECK_PREFIX_STABLE, /* eight layers: what token i is made of is the same for every length > i                    */
     GSA_CHECK_ONE_LENGTH,    /* a given graph refuses other lengths                                                       */
     GSA_CHECK_GROWTH,        /* edges E at n = 2^16, 2^17, 2^18 (square: 2^10 ..): E(2n)/E(n) <= 1.05 f(2n)/f(n)           */
     GSA_CHECK_PATH,          /* the longest of the shortest paths between tokens, in edges                                */
@@ -46,11 +46,15 @@ typedef struct gsa_check_options {
     /* Called often, by the calling thread: before each call into the plugin, and within long ones. NULL: never. */
     void (*progress)(void *context, int property, int32_t length);
     void *context;
+    int32_t last; /* the last property that is checked; 0: all of them */
 } gsa_check_options;
 
 typedef struct gsa_check_report {
     gsa_finding finding[GSA_CHECKS];
     int failed; /* how many */
+    /* Of what was emitted when the pattern was found deterministic: another process that says another number has met what
+     * one process cannot see: a pattern that depends on addresses, on a clock, on the process. 0: not deterministic. */
+    uint64_t digest;
 } gsa_check_report;
 
 /* All properties in order. Fails only when the check itself could not run: memory, threads; a broken promise is a finding.

@@ -50,11 +50,11 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
     const gsa_value *p = self;
     const int64_t n = x->length, H = x->heads, half = p[WIDTH].i / 2, k = p[HEADS].i / 2;
+    const int clip = p[BORDER].i == CLIP;
     for (int64_t i = 0; i < n; i++) {
         const int64_t first = i > half ? i - half : 0, last = i + half < n ? i + half : n - 1;
         for (int64_t h = 0; h < H; h++)
-            for (int64_t g = h - k; g <= h + k; g++) {
-                if (p[BORDER].i == CLIP && (g < 0 || g >= H)) continue;
+            for (int64_t g = clip && h < k ? 0 : h - k; g <= (clip && h + k >= H ? H - 1 : h + k); g++) {
                 const int64_t head = p[BORDER].i != CLAMP ? (g % H + H) % H : g < 0 ? 0 : g < H ? g : H - 1;
                 e->run(e, ATTEND, gsa_at(TOKEN, first * H + head), last - first + 1, H, gsa_at(TOKEN, i * H + h),
                        (int32_t)(g - h + k), 0);

@@ -149,7 +149,13 @@ static gsa_status read_layers(reader *r, gsa_segment_spec *segment)
     const char *digits = r->at;
     int layers = 0;
     while (*r->at >= '0' && *r->at <= '9' && layers <= LAYER_LIMIT) layers = 10 * layers + (*r->at++ - '0');
-    if (layers < 1 || layers > LAYER_LIMIT) return expected(r, digits, "a number of layers from 1 to 1000");
+    if (layers > LAYER_LIMIT) {
+        char whole[GSA_SHOWN];
+        return gsa_fail(r->error, GSA_ERR_FORMAT,
+                        "stack %s, column %ld: expected a number of layers from 1 to 1000, found '%.*s'",
+                        gsa_word_show(r->text, whole), column(r->text, digits), (int)strspn(digits, "0123456789"), digits);
+    }
+    if (layers < 1) return expected(r, digits, "a number of layers from 1 to 1000");
     segment->layers = layers;
     return *r->at && *r->at != ',' ? expected(r, r->at, "',' or the end after the layers") : GSA_OK;
 }

@@ -155,8 +155,7 @@ gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registr
     char place[PLACE];
     *spec = (gsa_stack_spec){ 0 };
     const char *text = recipe->values.model_encoder;
-    gsa_status status =
-        *text ? from_text(recipe, registry, spec, error) : from_sections(recipe, registry, spec, error);
+    gsa_status status = *text ? from_text(recipe, registry, spec, error) : from_sections(recipe, registry, spec, error);
     const int parsed = status == GSA_OK;
     if (parsed) status = try_patterns(spec, registry, error);
     if (status == GSA_OK) return GSA_OK;

@@ -98,11 +98,12 @@ static gsa_status compare_one(void *context, const gsa_pattern *pattern, uint32_
         l->expected += bytes;
         return GSA_OK;
     }
-    return gsa_fail(error, GSA_ERR_FORMAT,
-                    "'%s' (%s of topology '%s') is not the file that the model in %s was trained with: its SHA-256 is %.12s..., "
-                    "%s has %.12s...",
-                    path, gsa_topology_param(gsa_pattern_topology(pattern), param)->name, gsa_pattern_topology(pattern)->id,
-                    l->folder, line, file_name, *l->expected ? l->expected : "none");
+    return gsa_fail(
+        error, GSA_ERR_FORMAT,
+        "'%s' (%s of topology '%s') is not the file that the model in %s was trained with: its SHA-256 is %.12s..., "
+        "%s has %.12s...",
+        path, gsa_topology_param(gsa_pattern_topology(pattern), param)->name, gsa_pattern_topology(pattern)->id, l->folder,
+        line, file_name, *l->expected ? l->expected : "none");
 }
 
 gsa_status gsa_inputs_check(const gsa_system *system, const gsa_stack *stack, const char *text, const char *checkpoint,

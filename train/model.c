@@ -50,7 +50,7 @@ static gsa_status create_stack(gsa_learner *m, const gsa_recipe *recipe, const g
 }
 
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
-                            const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error)
+                              const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error)
 {
     *model = (gsa_learner){ .system = system, .backend = backend, .settings = gsa_recipe_settings(recipe) };
     gsa_status status =

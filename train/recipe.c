@@ -188,8 +188,8 @@ static gsa_status check_additions(const gsa_recipe *recipe, gsa_error *error)
         for (int k = 0; k < 3 && segment_of(entry->section) > 0; k++)
             if (entry->key && strcmp(entry->key, said[k]) == 0)
                 return gsa_fail(error, GSA_ERR_FORMAT,
-                                "%s: %s of [%s] is said by [model] encoder = %s already: one of them must go", place, said[k],
-                                entry->section, recipe->values.model_encoder);
+                                "%s: %s of [%s] is said by [model] encoder = %s already: one of them must go", place,
+                                said[k], entry->section, recipe->values.model_encoder);
     }
     return GSA_OK;
 }

@@ -18,7 +18,8 @@ static void say_device(const gsa_backend *backend, const gsa_session_options *o)
     char text[GSA_ERROR_SIZE + 128];
     const int refused = o->device == NULL || strcmp(o->device, "auto") == 0 ? backend->error.text[0] != 0 : 0;
     if (strncmp(backend->name, "cuda", 4) != 0 && !refused) return;
-    snprintf(text, sizeof text, "computes on %s%s%s", backend->name, refused ? ", since " : "", refused ? backend->error.text : "");
+    snprintf(text, sizeof text, "computes on %s%s%s", backend->name, refused ? ", since " : "",
+             refused ? backend->error.text : "");
     o->say(o->context, text);
 }
 
@@ -33,7 +34,8 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 1024 ? 1024 : (int)cores;
     s->owns_backend = 1;
-    const gsa_status status = gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
+    const gsa_status status =
+        gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
     if (status == GSA_OK && o->say) say_device(s->backend, o);
     return status;
 }

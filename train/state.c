@@ -256,7 +256,8 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
     if (status == GSA_OK && t->counts.has_best && best && !t->counts.keeps_best)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "%s: the run kept no best model, so that it cannot go on with train.select = best", path);
-    if (status == GSA_OK && best && t->counts.keeps_best) status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
+    if (status == GSA_OK && best && t->counts.keeps_best)
+        status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
         if (t->optimiser.first[i]) status = load_tensor(t, file, path, "first", p, t->optimiser.first[i], error);

@@ -166,6 +166,7 @@ gsa_status gsa_view_draw(const gsa_view *view, const gsa_drawing_options *option
     gsa_status status = lay_out(&page, error);
     page.out = output;
     if (status == GSA_OK) status = draw_sheet(&page, error);
+    gsa_release(page.system, page.kind);
     gsa_release(page.system, page.box);
     gsa_release(page.system, page.line);
     gsa_release(page.system, page.category);

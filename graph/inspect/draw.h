@@ -26,6 +26,12 @@ typedef struct gsa_category { /* what one colour means */
     int64_t edges, loops;
 } gsa_category;
 
+typedef struct gsa_kind_place { /* how a kind stands on the page */
+    int32_t base;               /* the kind of its stack that is the sequence, whose tokens levels and spans speak of */
+    int32_t last;               /* index of its last node */
+    int32_t row;                /* as of its boxes */
+} gsa_kind_place;
+
 typedef struct gsa_extent {
     double left, top, right, bottom;
 } gsa_extent;
@@ -40,7 +46,8 @@ typedef struct gsa_page {
     uint8_t *category; /* [edges] */
     gsa_category categories[CATEGORIES];
     int n_categories;
-    gsa_box *box; /* [boxes]: a node each, of GSA_STYLE_HEADS (node, head) */
+    gsa_kind_place *kind; /* [kinds] */
+    gsa_box *box;         /* [boxes]: a node each, of GSA_STYLE_HEADS (node, head) */
     int32_t boxes;
     gsa_line *line;
     int64_t lines;
@@ -54,17 +61,18 @@ typedef struct gsa_page {
 
 /* ---- structure of the view (structure.c) */
 typedef struct gsa_structure {
-    int32_t primary;  /* the kind that is the sequence; -1: no node */
-    int32_t last;     /* index of its last node */
-    int spans, hubs;  /* nodes that stand for some tokens; for all of them, alone in their kind */
-    int levels;       /* some kind of spans has several levels */
-    int rows;         /* kinds without places */
+    int32_t primary; /* the kind that is the sequence; -1: no node */
+    int32_t last;    /* index of its last node */
+    int spans, hubs; /* nodes that stand for some tokens; for all of them, alone in their kind */
+    int levels;      /* some kind of spans has several levels */
+    int rows;        /* kinds without places */
+    int stacks;      /* kinds are called "encoder.token", "decoder.token": a sequence each */
     int per_head;
-    int cyclic;       /* neighbours of the sequence's first node are at its end, and all edges in it are short on a circle */
+    int cyclic; /* neighbours of the sequence's first node are at its end, and all edges in it are short on a circle */
 } gsa_structure;
-gsa_status gsa_page_structure(const gsa_page *page, gsa_structure *structure, gsa_error *error);
+gsa_status gsa_page_structure(gsa_page *page, gsa_structure *structure, gsa_error *error);
 int gsa_is_placed(const gsa_view *view, int32_t node);
-int gsa_covers_all(const gsa_view *view, const gsa_structure *structure, int32_t node);
+int gsa_covers_all(const gsa_page *page, int32_t node);
 int gsa_page_style(const gsa_page *page, const gsa_structure *structure);
 
 int32_t gsa_page_heads(const gsa_page *page); /* boxes of a node */
@@ -86,7 +94,7 @@ void gsa_draw_lines(const gsa_page *page);
 void gsa_draw_boxes(const gsa_page *page);
 gsa_status gsa_draw_matrix(gsa_page *page, gsa_error *error);
 double gsa_draw_legend(const gsa_page *page, double width, double top, int write); /* its height */
-void gsa_draw_text(const gsa_page *page, const char *text); /* escaped */
+void gsa_draw_text(const gsa_page *page, const char *text);                        /* escaped */
 double gsa_text_width(const char *text, double size);
 /* The text, cut at `most` characters with an ellipsis. */
 void gsa_text_short(const char *text, int most, char out[SHORT_TEXT]);

@@ -28,13 +28,14 @@ static void span_text(const gsa_page *page, const gsa_view_node *node, char out[
 }
 
 /* "北京" for a bar above 北 and 京: what it covers, where tokens have texts. */
-static void covered_text(const gsa_page *page, const gsa_view_node *bar, int32_t primary, char out[SHORT_TEXT])
+static void covered_text(const gsa_page *page, const gsa_view_node *bar, char out[SHORT_TEXT])
 {
+    const int32_t tokens = page->kind[bar->kind].base;
     char whole[4 * SHORT_TEXT] = "";
     size_t used = 0;
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_view_node *token = &page->view->node[v];
-        if (token->kind != primary || token->index < bar->first || token->index > bar->last) continue;
+        if (token->kind != tokens || token->index < bar->first || token->index > bar->last) continue;
         if (is_unnamed(page->view, token) || used + strlen(token->label) + 2 > sizeof whole) {
             span_text(page, bar, out);
             return;
@@ -57,10 +58,10 @@ static void label_boxes(gsa_page *page, const gsa_structure *s)
     for (int32_t b = 0; b < page->boxes; b++) {
         const gsa_view_node *node = &view->node[b / heads];
         gsa_box *box = &page->box[b];
-        if (gsa_covers_all(view, s, b / heads) && s->hubs > 0 && !s->levels)
+        if (gsa_covers_all(page, b / heads) && s->hubs > 0 && !s->levels)
             gsa_text_short(view->kinds.at[node->kind], 24, box->text);
         else if (gsa_is_placed(view, b / heads) && page->style == GSA_STYLE_TREE) span_text(page, node, box->text);
-        else if (gsa_is_placed(view, b / heads)) covered_text(page, node, s->primary, box->text);
+        else if (gsa_is_placed(view, b / heads)) covered_text(page, node, box->text);
         else if (is_unnamed(view, node)) snprintf(box->text, sizeof box->text, "%d", node->index);
         else gsa_text_short(node->label, TOKEN_CHARACTERS, box->text);
         fit(box);
@@ -86,23 +87,23 @@ static double set_pitch(gsa_page *page, const gsa_structure *s)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
-/* The row of each kind without places: the sequence is row 0, others follow below it. */
+/* The row of each kind without places: the sequence is row 0, those of other stacks follow, then what is no sequence. */
 static void set_rows(gsa_page *page, const gsa_structure *s)
 {
     const gsa_view *view = page->view;
     int32_t next = 1;
-    for (int32_t k = 0; k < view->kinds.count; k++) {
-        int32_t row = -1;
+    for (int other = 0; other < 2; other++)
         for (int32_t v = 0; v < view->nodes; v++) {
-            if (view->node[v].kind != k) continue;
-            if (row < 0 && !gsa_is_placed(view, v)) row = k == s->primary ? 0 : next++;
-            page->box[v].row = gsa_is_placed(view, v) ? -1 : row;
+            gsa_kind_place *kind = &page->kind[view->node[v].kind];
+            if (kind->row < 0 && !gsa_is_placed(view, v) && (kind->base != view->node[v].kind) == other)
+                kind->row = view->node[v].kind == s->primary ? 0 : next++;
         }
-    }
+    for (int32_t v = 0; v < view->nodes; v++)
+        page->box[v].row = gsa_is_placed(view, v) ? -1 : page->kind[view->node[v].kind].row;
 }
 
 typedef struct lane_order {
-    int32_t node, first, last;
+    int32_t node, base, first, last;
 } lane_order;
 
 static int by_length(const void *a, const void *b)
@@ -122,12 +123,15 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
     if (!bars) return gsa_out_of_memory(error, "bars", view->nodes * (int64_t)sizeof *bars);
     int32_t *lane = (int32_t *)(bars + view->nodes);
     for (int32_t v = 0; v < view->nodes; v++)
-        if (page->box[v].row < 0) bars[n++] = (lane_order){ v, view->node[v].first, view->node[v].last };
+        if (page->box[v].row < 0)
+            bars[n++] = (lane_order){ v, page->kind[view->node[v].kind].base, view->node[v].first, view->node[v].last };
     qsort(bars, (size_t)n, sizeof *bars, by_length);
     for (int32_t i = 0; i < n; i++) {
         lane[i] = 0;
         for (int32_t j = 0; j < i; j++)
-            if (lane[j] == lane[i] && bars[j].first <= bars[i].last && bars[i].first <= bars[j].last) lane[i]++, j = -1;
+            if (lane[j] == lane[i] && bars[j].base == bars[i].base && bars[j].first <= bars[i].last &&
+                bars[i].first <= bars[j].last)
+                lane[i]++, j = -1;
         gsa_box *box = &page->box[bars[i].node];
         const double narrow = box_height + (bars[i].last - bars[i].first) * pitch;
         box->x = 0.5 * (bars[i].first + bars[i].last) * pitch;
@@ -148,15 +152,41 @@ static void set_levels(gsa_page *page, double pitch)
     }
 }
 
-/* Every row's middle stands under that of the sequence. */
-static void centre_rows(gsa_page *page, const gsa_structure *s, double pitch)
+/* How far what stands for a row's tokens reaches from it. */
+static double reach_of(const gsa_page *page, int32_t row)
 {
-    for (int32_t k = 0; k < page->view->kinds.count; k++) {
-        int32_t last = 0;
-        for (int32_t v = 0; v < page->view->nodes; v++)
-            if (page->view->node[v].kind == k && page->view->node[v].index > last) last = page->view->node[v].index;
-        for (int32_t v = 0; v < page->view->nodes; v++)
-            if (page->view->node[v].kind == k && page->box[v].row > 0) page->box[v].x += 0.5 * (s->last - last) * pitch;
+    double reach = 0;
+    for (int32_t v = 0; v < page->view->nodes; v++) {
+        const gsa_kind_place *kind = &page->kind[page->view->node[v].kind];
+        if (page->box[v].row < 0 && page->kind[kind->base].row == row && -page->box[v].y > reach) reach = -page->box[v].y;
+    }
+    return reach;
+}
+
+/* The place of one row and of what stands for its tokens. */
+static void stand_row(gsa_page *page, const gsa_structure *s, int32_t row, double y, double pitch)
+{
+    for (int32_t v = 0; v < page->view->nodes; v++) {
+        const gsa_kind_place *kind = &page->kind[page->view->node[v].kind], *base = &page->kind[kind->base];
+        gsa_box *box = &page->box[v];
+        if (box->row >= 0 ? box->row != row : base->row != row) continue;
+        box->x += 0.5 * (s->last - (box->row < 0 ? base : kind)->last) * pitch;
+        box->y = y - box->y;
+    }
+}
+
+/* Rows below each other, their middles under that of the sequence. Spans stand above the sequence, those of another stack
+ * hang below its row, and the first stack's other rows stand over its spans: what joins two sequences lies between them. */
+static void stand_rows(gsa_page *page, const gsa_structure *s, double pitch)
+{
+    double below = 0, above = -reach_of(page, 0), hanging = 0;
+    for (int32_t row = 1; row < s->rows; row++) {
+        int32_t k = 0;
+        while (page->kind[k].row != row) k++;
+        const int up = s->stacks > 1 && page->kind[k].base == s->primary;
+        if (up) above -= 0.6 * row_gap;
+        else below += row_gap + hanging, hanging = reach_of(page, row);
+        stand_row(page, s, row, up ? above : below, pitch);
     }
 }
 
@@ -169,11 +199,7 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
     const double pitch = set_pitch(page, s);
     const int above = s->spans + s->hubs > 0;
     double widest_arc = 0;
-    for (int32_t v = 0; v < page->view->nodes; v++) {
-        gsa_box *box = &page->box[v];
-        box->x = page->view->node[v].index * pitch, box->y = box->row * row_gap;
-    }
-    centre_rows(page, s, pitch);
+    for (int32_t v = 0; v < page->view->nodes; v++) page->box[v].x = page->view->node[v].index * pitch;
     page->arcs = above && s->rows == 1 ? -1 : above || s->rows > 1 ? 1 : 0;
     for (int64_t i = 0; i < page->lines; i++) {
         const gsa_box *a = &page->box[page->line[i].from], *b = &page->box[page->line[i].to];
@@ -182,9 +208,11 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
     const double highest = page->arcs == 0 ? 230 : page->arcs > 0 && above ? 44 : 120;
     page->flat = widest_arc > 2 * highest ? 2 * highest / widest_arc : 0.9;
     page->reading = page->arcs == 0 ? "Arcs above the row carry messages to the right, arcs below it to the left." : "";
-    if (page->style != GSA_STYLE_TREE) return set_lanes(page, pitch, error);
-    set_levels(page, pitch);
-    page->reading = "Broad grey lines: what a span is made of.";
+    if (page->style == GSA_STYLE_TREE) {
+        set_levels(page, pitch);
+        page->reading = "Broad grey lines: what a span is made of.";
+    } else if (set_lanes(page, pitch, error) != GSA_OK) return GSA_ERR_MEMORY;
+    stand_rows(page, s, pitch);
     return GSA_OK;
 }
 
@@ -193,10 +221,12 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
 void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
 {
     const gsa_view *view = page->view;
-    const int32_t n = s->last + 1;
+    int32_t n = s->last + 1;
     double widest = box_height, hub = 0;
     set_rows(page, s);
     label_boxes(page, s);
+    for (int32_t k = 0; k < view->kinds.count; k++) /* a memory may be longer than the sequence */
+        if (page->kind[k].row >= 0 && page->kind[k].last >= n) n = page->kind[k].last + 1;
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row == 0 && page->box[v].w > widest) widest = page->box[v].w;
     const double around = n * (widest + 20) / (2 * pi), radius = around > 130 ? around : 130;
@@ -205,7 +235,7 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
         const double angle = 2 * pi * view->node[v].index / (n > 0 ? n : 1) - pi / 2;
         const double r = radius + (widest + 44) * (box->row > 0 ? box->row : 0);
         if (box->row >= 0) box->x = r * cos(angle), box->y = r * sin(angle);
-        else if (!gsa_covers_all(view, s, v)) {
+        else if (!gsa_covers_all(page, v)) {
             const double middle = pi * (view->node[v].first + view->node[v].last) / n - pi / 2;
             box->x = 0.55 * radius * cos(middle), box->y = 0.55 * radius * sin(middle);
         } else if (s->hubs > 1) box->x = 40 * cos(2 * pi * hub / s->hubs), box->y = 40 * sin(2 * pi * hub / s->hubs), hub++;
@@ -223,10 +253,11 @@ void gsa_layout_heads(gsa_page *page, const gsa_structure *s)
     label_boxes(page, s);
     for (int32_t b = 0; b < page->boxes; b++)
         if (page->box[b].w > widest) widest = page->box[b].w;
+    const double pitch = widest + (page->view->weighted ? 26 : 12); /* wide lines have larger arrows */
     for (int32_t b = 0; b < page->boxes; b++) {
         gsa_box *box = &page->box[b];
         box->row = -1, box->w = widest;
-        box->x = page->view->node[b / heads].index * (widest + 12);
+        box->x = (b / heads + page->view->node[b / heads].kind) * pitch; /* a gap between kinds */
         box->y = (b % heads) * (box_height + 26);
     }
     page->reading = "A row is a head. Only the edges into one (token, head) are drawn.";
@@ -252,6 +283,27 @@ static igraph_error_t springs(const gsa_page *page, igraph_matrix_t *places)
     return code;
 }
 
+/* Boxes that lie on each other move apart, along the axis where less is needed. */
+static void part_boxes(gsa_page *page)
+{
+    enum { ROUNDS = 60 };
+    const double gap = 4;
+    int moved = 1;
+    for (int round = 0; round < ROUNDS && moved; round++) {
+        moved = 0;
+        for (int32_t i = 0; i < page->boxes; i++)
+            for (int32_t j = 0; j < i; j++) {
+                gsa_box *a = &page->box[j], *b = &page->box[i];
+                const double dx = b->x - a->x, dy = b->y - a->y;
+                const double x = 0.5 * (a->w + b->w) + gap - fabs(dx), y = 0.5 * (a->h + b->h) + gap - fabs(dy);
+                if (x <= 0 || y <= 0) continue;
+                const double mx = x < y ? (dx < 0 ? -x : x) / 2 : 0, my = x < y ? 0 : (dy < 0 ? -y : y) / 2;
+                a->x -= mx, a->y -= my, b->x += mx, b->y += my;
+                moved = 1;
+            }
+    }
+}
+
 gsa_status gsa_layout_force(gsa_page *page, const gsa_structure *s, gsa_error *error)
 {
     gsa_igraph_guard guard;
@@ -267,6 +319,7 @@ gsa_status gsa_layout_force(gsa_page *page, const gsa_structure *s, gsa_error *e
             box->x = 58 * MATRIX(places, v, 0), box->y = 58 * MATRIX(places, v, 1), box->row = -1;
             if (page->view->nodes > DOTS_FROM) box->text[0] = 0, box->w = box->h = 9;
         }
+        part_boxes(page);
         igraph_matrix_destroy(&places);
     }
     if (code != IGRAPH_SUCCESS) status = gsa_igraph_failed(code, GSA_ERR_UNSUPPORTED, "layout", error);

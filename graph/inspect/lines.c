@@ -23,13 +23,25 @@ static void leave(const gsa_box *box, double x, double y, double gap, double *ou
     *out_x = box->x + t * dx, *out_y = box->y + t * dy;
 }
 
+/* How far before the box a line ends: the rest is the arrow's tip. */
+static double tip_of(const gsa_page *page)
+{
+    return page->view->weighted && gsa_has_arrows(page) ? 5 : 1;
+}
+
+/* What stays in a row lies above it or below it. */
+static int hangs_below(const gsa_page *page, const gsa_box *box)
+{
+    return page->arcs < 0 ? box->row >= 0 : page->arcs > 0 && box->row > 0;
+}
+
 /* A loop outside the box: away from the centre of a circle, else up (down where arcs hang below). */
 static route loop_of(const gsa_page *page, const gsa_line *line, const gsa_box *a)
 {
     const double away = sqrt((a->x - page->cx) * (a->x - page->cx) + (a->y - page->cy) * (a->y - page->cy));
     const int round = page->style == GSA_STYLE_CIRCLE && away > 60;
     const double turn = round ? page->tilt : 0, ux0 = round ? (a->x - page->cx) / away : 0;
-    const double uy0 = round ? (a->y - page->cy) / away : page->arcs < 0 && a->row >= 0 ? 1 : -1;
+    const double uy0 = round ? (a->y - page->cy) / away : hangs_below(page, a) ? 1 : -1;
     const double ux = ux0 * cos(turn) - uy0 * sin(turn), uy = ux0 * sin(turn) + uy0 * cos(turn);
     const double dot = a->w < 12 ? 0.5 : 1, reach = dot * (20 + 9 * line->lane), half = dot * 5, px = -uy, py = ux;
     double bx, by;
@@ -48,11 +60,11 @@ static route loop_of(const gsa_page *page, const gsa_line *line, const gsa_box *
 /* Leaves and ends beside the middle of the boxes, so that what comes from the left and from the right does not meet. */
 static route arc_of(const gsa_page *page, const gsa_line *line, const gsa_box *a, const gsa_box *b)
 {
-    const int right = b->x > a->x, above = page->arcs == 0 ? right : page->arcs > 0 && a->row == 0;
+    const int right = b->x > a->x, above = page->arcs == 0 ? right : !hangs_below(page, a);
     const double side = above ? -1 : 1, aside = right ? 0.2 : -0.2;
     route r = { .sort = ARC };
     r.x0 = a->x + aside * a->w, r.x1 = b->x - aside * b->w;
-    r.y0 = a->y + side * (0.5 * a->h), r.y1 = b->y + side * (0.5 * b->h + 1);
+    r.y0 = a->y + side * (0.5 * a->h), r.y1 = b->y + side * (0.5 * b->h + tip_of(page));
     r.ax = 0.5 * fabs(r.x1 - r.x0);
     r.ay = r.ax * page->flat * (page->arcs != 0 && right ? 0.86 : 1) + 4 * line->lane + 4;
     r.bx = right == above; /* clockwise */
@@ -83,7 +95,7 @@ static route cubic_of(const gsa_page *page, const gsa_line *line, const gsa_box 
         r.ay = r.by = r.y0 - 0.35 * fabs(r.x1 - r.x0), r.ax = r.x0, r.bx = r.x1;
         return r;
     }
-    r.y0 = a->y + down * 0.5 * a->h, r.y1 = b->y - down * (0.5 * b->h + 1);
+    r.y0 = a->y + down * 0.5 * a->h, r.y1 = b->y - down * (0.5 * b->h + tip_of(page));
     r.ax = r.x0, r.bx = r.x1;
     r.ay = r.y0 + 0.45 * (r.y1 - r.y0), r.by = r.y1 - 0.45 * (r.y1 - r.y0);
     return r;
@@ -101,7 +113,7 @@ static route chord_of(const gsa_page *page, const gsa_line *line, const gsa_box 
     route r = { .sort = QUADRATIC };
     r.ax = mx + pull * (page->cx - mx) + bend * more * dy, r.ay = my + pull * (page->cy - my) - bend * more * dx;
     leave(a, r.ax, r.ay, 0, &r.x0, &r.y0);
-    leave(b, r.ax, r.ay, 1, &r.x1, &r.y1);
+    leave(b, r.ax, r.ay, tip_of(page), &r.x1, &r.y1);
     return r;
 }
 
@@ -145,13 +157,15 @@ static void draw_route(const gsa_page *page, const gsa_line *line)
     gsa_output_text(page->out, "/>\n");
 }
 
+/* Wide lines end behind the tip, which they would blunt. */
 static void draw_marker(const gsa_page *page, int c)
 {
+    const int wide = page->view->weighted;
     gsa_output_format(
         page->out,
-        "<marker id=\"a%d\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+        "<marker id=\"a%d\" viewBox=\"0 0 8 8\" refX=\"%s\" refY=\"4\" markerWidth=\"%s\" markerHeight=\"%s\" "
         "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 .8L8 4L0 7.2L1.6 4z\" fill=\"%s\"/></marker>\n",
-        c, page->categories[c].colour);
+        c, wide ? "3.6" : "7", wide ? "9" : "7", wide ? "9" : "7", page->categories[c].colour);
 }
 
 int gsa_has_arrows(const gsa_page *page)
@@ -191,6 +205,7 @@ static int32_t parent_of(const gsa_page *page, int32_t node)
     int32_t best = -1;
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_view_node *y = &page->view->node[v];
+        if (page->kind[y->kind].base != page->kind[x->kind].base) continue;
         if (page->box[v].row >= 0 || y->level <= x->level || y->level < 1 || y->first > first || y->last < last) continue;
         if (best < 0 || y->level < page->view->node[best].level) best = v;
     }
@@ -202,7 +217,8 @@ static void draw_scaffold(const gsa_page *page)
     gsa_output_text(
         page->out, "<path class=\"tree\" fill=\"none\" stroke=\"#e4e6ea\" stroke-width=\"5\" stroke-linecap=\"round\" d=\"");
     for (int32_t v = 0; v < page->view->nodes; v++) {
-        const int32_t up = page->box[v].row <= 0 ? parent_of(page, v) : -1;
+        const int32_t kind = page->view->node[v].kind;
+        const int32_t up = page->box[v].row < 0 || page->kind[kind].base == kind ? parent_of(page, v) : -1;
         if (up >= 0)
             gsa_output_format(page->out, "M%.1f %.1fL%.1f %.1f", page->box[v].x, page->box[v].y, page->box[up].x,
                               page->box[up].y);

@@ -18,9 +18,12 @@ static int type_of(const igraph_t *graph, igraph_attribute_elemtype_t element, c
     return igraph_cattribute_table.gettype(graph, &type, element, name) == IGRAPH_SUCCESS ? (int)type : NO_TYPE;
 }
 
-static int32_t whole(double x, int32_t absent)
+/* Places in a foreign file may be any number: two of them add up to an int32. */
+enum { MOST_PLACE = (1 << 30) - 1, MOST_HEAD = 4095 };
+
+static int32_t whole(double x, int32_t most, int32_t absent)
 {
-    return x >= -1 && x <= INT32_MAX ? (int32_t)x : absent;
+    return x >= -1 && x <= most ? (int32_t)x : absent;
 }
 
 typedef struct columns { /* of nodes or edges: which attributes there are */
@@ -70,10 +73,10 @@ static int read_node(gsa_view *view, const columns *c, igraph_integer_t v)
     gsa_view_node *node = &view->node[v];
     node->kind = gsa_names_add(view->system, &view->kinds, c->kind ? VAS(c->graph, "kind", v) : "node");
     node->label = gsa_copy_text(view->system, node_label(c, v, room));
-    node->index = c->index ? whole(VAN(c->graph, "index", v), (int32_t)v) : (int32_t)v;
-    node->level = c->level ? whole(VAN(c->graph, "level", v), -1) : -1;
-    node->first = c->first ? whole(VAN(c->graph, "first", v), -1) : -1;
-    node->last = c->last ? whole(VAN(c->graph, "last", v), -1) : -1;
+    node->index = c->index ? whole(VAN(c->graph, "index", v), MOST_PLACE, (int32_t)v) : (int32_t)v;
+    node->level = c->level ? whole(VAN(c->graph, "level", v), MOST_PLACE, -1) : -1;
+    node->first = c->first ? whole(VAN(c->graph, "first", v), MOST_PLACE, -1) : -1;
+    node->last = c->last ? whole(VAN(c->graph, "last", v), MOST_PLACE, -1) : -1;
     return node->kind >= 0 && node->label;
 }
 
@@ -81,7 +84,7 @@ static const char *phase_name(const columns *c, igraph_integer_t e, char *room)
 {
     if (c->phase_name) return EAS(c->graph, "interaction", e);
     if (!c->phase) return "edge";
-    snprintf(room, NAME_ROOM, "phase %d", whole(EAN(c->graph, "phase", e), -1));
+    snprintf(room, NAME_ROOM, "phase %d", whole(EAN(c->graph, "phase", e), MOST_PLACE, -1));
     return room;
 }
 
@@ -93,10 +96,10 @@ static int read_edge(gsa_view *view, const columns *c, igraph_integer_t e)
     edge->from = (int32_t)IGRAPH_FROM(c->graph, e), edge->to = (int32_t)IGRAPH_TO(c->graph, e);
     edge->phase = gsa_names_add(view->system, &view->phases, phase_name(c, e, room));
     edge->label = gsa_names_add(view->system, &view->labels, label);
-    edge->rel = c->rel ? whole(EAN(c->graph, "rel", e), 0) : 0;
-    edge->layer = c->layer ? whole(EAN(c->graph, "layer", e), -1) : -1;
-    edge->head_from = c->head_from ? whole(EAN(c->graph, "head_from", e), -1) : -1;
-    edge->head_to = c->head_to ? whole(EAN(c->graph, "head_to", e), -1) : -1;
+    edge->rel = c->rel ? whole(EAN(c->graph, "rel", e), INT32_MAX, 0) : 0;
+    edge->layer = c->layer ? whole(EAN(c->graph, "layer", e), MOST_PLACE, -1) : -1;
+    edge->head_from = c->head_from ? whole(EAN(c->graph, "head_from", e), MOST_HEAD, -1) : -1;
+    edge->head_to = c->head_to ? whole(EAN(c->graph, "head_to", e), MOST_HEAD, -1) : -1;
     edge->weight = c->weight ? EAN(c->graph, "weight", e) : 1;
     if (!isfinite(edge->weight)) edge->weight = 0;
     view->weighted |= e > 0 && edge->weight != view->edge[0].weight;
@@ -157,7 +160,8 @@ static gsa_status take(gsa_view *view, const igraph_t *graph, const char *path, 
     gsa_status status = check_counts(view, graph, path, error);
     if (status != GSA_OK) return status;
     const int named = type_of(graph, IGRAPH_ATTRIBUTE_GRAPH, "spec") == IGRAPH_ATTRIBUTE_STRING;
-    view->length = whole(graph_number(graph, "length"), -1), view->heads = whole(graph_number(graph, "heads"), -1);
+    view->length = whole(graph_number(graph, "length"), INT32_MAX, -1),
+    view->heads = whole(graph_number(graph, "heads"), INT32_MAX, -1);
     view->spec = gsa_copy_text(view->system, named ? GAS(graph, "spec") : path);
     view->node = gsa_alloc_zero(view->system, (size_t)nodes, sizeof *view->node);
     view->edge = gsa_alloc_zero(view->system, (size_t)edges, sizeof *view->edge);
@@ -182,7 +186,9 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
         if (code == IGRAPH_SUCCESS) {
             status = take(view, &graph, path, error);
             igraph_destroy(&graph);
-        } else status = gsa_igraph_failed(code, GSA_ERR_FORMAT, path, error);
+        } else if (code == IGRAPH_EINVAL) /* the graph that it was to take is not there */
+            status = gsa_fail(error, GSA_ERR_FORMAT, "%s: XML that holds no <graph>, expected GraphML", path);
+        else status = gsa_igraph_failed(code, GSA_ERR_FORMAT, path, error);
         snprintf(view->note, sizeof view->note, "%s", gsa_igraph_warning());
         gsa_igraph_leave(&guard);
     }

@@ -15,7 +15,7 @@ typedef struct backward_job {
     ref_attend t;
     int64_t chunk, chunks;     /* examples of an item; items along examples */
     int32_t group, groups;     /* heads of an item, a multiple of 4; items along heads */
-    float *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
+    float *partial;            /* [chunks, groups][labels, dim] then [labels, group], or NULL */
     int64_t partial_r, stride; /* elements of the first part, of both */
 } backward_job;
 
@@ -39,7 +39,8 @@ static int gradient_rows(const ref_attend *t, const cpu_block *block, int values
 }
 
 /* y[e][at ..] += p[e] x over the edges whose row is wanted. */
-static void spread(const ref_attend *t, const cpu_block *block, float **y, int wanted, const float *p, const float *x, int64_t at)
+static void spread(const ref_attend *t, const cpu_block *block, float **y, int wanted, const float *p, const float *x,
+                   int64_t at)
 {
     float some[BLOCK];
     float *row[BLOCK];
@@ -87,8 +88,8 @@ static void slopes(const ref_attend *t, int64_t row, int32_t head, const cpu_blo
     for (int32_t e = 0; e < count; e++) ds[e] = t->scale * slope[e];
 }
 
-static void head_block(const ref_attend *t, int64_t row, int32_t head, const cpu_block *block, float **dk, int keys, float **dv,
-                       int values, const label_sums *sums)
+static void head_block(const ref_attend *t, int64_t row, int32_t head, const cpu_block *block, float **dk, int keys,
+                       float **dv, int values, const label_sums *sums)
 {
     const int64_t column = (int64_t)head * t->dim, at = row * t->width + column;
     const float *q = (const float *)t->args->q + at, *dout = (const float *)t->args->dout + at;

@@ -82,7 +82,8 @@ static void keep_scores(const ref_attend *t, int64_t edge, int32_t head, const f
 static void short_row(const ref_attend *t, int64_t row, const cpu_block *block)
 {
     const float *q = (const float *)t->args->q + row * t->width;
-    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads, s[BLOCK + LANES] = { 0 };
+    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads,
+          s[BLOCK + LANES] = { 0 };
     for (int64_t i = 0; i < t->width; i++) out[i] = 0;
     for (int32_t h = 0; h < t->heads; h++) {
         const int64_t at = (int64_t)h * t->dim;

@@ -56,7 +56,8 @@ gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa
     if (level < GSA_CPU_BEST || level > GSA_CPU_AVX512)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_AVX512);
     if (!gsa_cpu_has(level))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build", words[level]);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build",
+                        words[level]);
     for (int l = LEVELS - 1; level == GSA_CPU_BEST; l--)
         if (levels[l].has()) level = l;
     const gsa_status status = gsa_backend_ref(system, GSA_F32, threads, backend, error);

@@ -183,6 +183,29 @@ START_TEST(what_does_not_fit_is_refused_going_forward)
 }
 END_TEST
 
+/* What gsa_model_find_run gives for a name that is not there, and numbers beyond. */
+START_TEST(a_run_that_is_not_there_is_refused)
+{
+    static const int runs[] = { -1, 2, GSA_MODEL_MOST, 1 << 30 };
+    const int run = runs[_i / 3];
+    const gsa_model_sequence s[] = SOURCE_AND_TARGET(length, length);
+    const picture p = translator("full", "full:causal=1+cross");
+    world w = world_open(NULL, GSA_F64);
+    gsa_readout out[2] = { 0 };
+    world_make(&w, &p, (int64_t[]){ 5, 5 });
+    MUST(&w.b, gsa_model_batch_build(w.batch, w.cache, NULL, s, &w.b.error));
+    ck_assert(gsa_model_run_name(w.model, run) == NULL && gsa_model_stack_of(w.model, run) == NULL);
+    ck_assert(gsa_model_batch_of(w.batch, run) == NULL && gsa_model_tap(w.model, out, run, 0) == NULL);
+    gsa_tape_reset(w.b.tape, 0, 0, 0);
+    if (_i % 3 == 0) gsa_model_forward_run(w.model, w.b.tape, w.batch, run, &w.rows[0]->value, out);
+    if (_i % 3 == 1) gsa_model_number(w.model, w.b.tape, w.batch, run);
+    if (_i % 3 == 2) ck_assert(gsa_model_input(w.model, w.b.tape, w.batch, run, NULL, NULL, NULL) == NULL);
+    ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(w.b.error.text, "of the model, which has 2, counted from 0") != NULL, "%s", w.b.error.text);
+    world_close(&w);
+}
+END_TEST
+
 /* ---- every n-th failing allocation: the right code, nothing leaks ---------------------------------------------------------- */
 static gsa_status make_model(gsa_faults *faults, void *context)
 {
@@ -214,7 +237,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test create[] = { GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)) };
     static const gsa_test batch[] = { GSA_LOOP(a_batch_that_does_not_fit_is_refused, GSA_COUNT(batches)) };
-    static const gsa_test forward[] = { GSA_LOOP(what_does_not_fit_is_refused_going_forward, FORWARDS) };
+    static const gsa_test forward[] = { GSA_LOOP(what_does_not_fit_is_refused_going_forward, FORWARDS),
+                                        GSA_LOOP(a_run_that_is_not_there_is_refused, 4 * 3) };
     static const gsa_test memory[] = { GSA_TEST(every_failing_allocation_is_met) };
     static const gsa_case cases[] = { GSA_CASE("create", create, 60), GSA_CASE("batch", batch, 60),
                                       GSA_CASE("forward", forward, 60), GSA_CASE("memory", memory, 120) };

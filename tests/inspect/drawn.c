@@ -141,6 +141,46 @@ gsa_view *drawn_view(const char *graphml)
     return view;
 }
 
+/* The nodes and edges of a view, its kinds under the name of a stack. */
+static void add_stack(gsa_view *pair, const gsa_view *from, const char *stack)
+{
+    const int32_t first = pair->nodes;
+    char kind[128];
+    pair->node = gsa_resize(pair->system, pair->node, (size_t)(first + from->nodes), sizeof *pair->node);
+    pair->edge = gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + from->edges), sizeof *pair->edge);
+    for (int32_t v = 0; v < from->nodes; v++) {
+        gsa_view_node *node = &pair->node[pair->nodes++];
+        *node = from->node[v];
+        snprintf(kind, sizeof kind, "%s.%s", stack, from->kinds.at[node->kind]);
+        node->label = gsa_copy_text(pair->system, from->node[v].label);
+        node->kind = gsa_names_add(pair->system, &pair->kinds, kind);
+    }
+    for (int64_t e = 0; e < from->edges; e++) {
+        gsa_view_edge *edge = &pair->edge[pair->edges++];
+        *edge = from->edge[e];
+        edge->from += first, edge->to += first;
+        edge->phase = gsa_names_add(pair->system, &pair->phases, from->phases.at[from->edge[e].phase]);
+        edge->label = gsa_names_add(pair->system, &pair->labels, from->labels.at[from->edge[e].label]);
+    }
+}
+
+gsa_view *drawn_pair(const char *spec, int32_t encoder_length, int32_t decoder_length)
+{
+    drawn encoder = drawn_make(spec, encoder_length, 1), decoder = drawn_make(spec, decoder_length, 1);
+    gsa_view *pair = drawn_large(0, 0);
+    add_stack(pair, encoder.view, "encoder");
+    add_stack(pair, decoder.view, "decoder");
+    const int32_t phase = gsa_names_add(pair->system, &pair->phases, "cross.attend");
+    for (int32_t to = 0; to < decoder_length; to++)
+        for (int32_t from = 0; from < encoder_length; from++) {
+            pair->edge = gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + 1), sizeof *pair->edge);
+            pair->edge[pair->edges++] = (gsa_view_edge){ from, encoder.view->nodes + to, phase, 0, 0, 0, -1, -1, 1 };
+        }
+    drawn_end(&encoder);
+    drawn_end(&decoder);
+    return pair;
+}
+
 gsa_view *drawn_large(int32_t n, int32_t half)
 {
     const gsa_system *system = gsa_system_default();

@@ -20,6 +20,9 @@ drawn drawn_make(const char *spec, int32_t length, int with_text);
 void drawn_end(drawn *d);
 /* A view of a GraphML text; dies through Check when it is refused. */
 gsa_view *drawn_view(const char *graphml);
+/* Two stacks of one topology in one view, as an encoder and its decoder are drawn: kinds "encoder.token",
+ * "decoder.token"; every node of the decoder's sequence reads every one of the encoder's. */
+gsa_view *drawn_pair(const char *spec, int32_t encoder_length, int32_t decoder_length);
 /* A window of `half` tokens a side over n, as if it had been read: large graphs without a large file. */
 gsa_view *drawn_large(int32_t n, int32_t half);
 /* The file with this text, its path in `path` (64 bytes). */

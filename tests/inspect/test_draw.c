@@ -298,7 +298,8 @@ START_TEST(no_two_boxes_overlap)
     } all[] = { { "window", GSA_STYLE_ARC, 1 },   { "star", GSA_STYLE_CIRCLE, 1 },
                 { "star", GSA_STYLE_ARC, 1 },     { "bpt:k=1", GSA_STYLE_TREE, 1 },
                 { "bpt:k=1", GSA_STYLE_TREE, 0 }, { "cross", GSA_STYLE_ARC, 1 },
-                { "ring", GSA_STYLE_CIRCLE, 0 },  { "char_word:lexicon=LEXICON", GSA_STYLE_BIPARTITE, 1 } };
+                { "ring", GSA_STYLE_CIRCLE, 0 },  { "char_word:lexicon=LEXICON", GSA_STYLE_BIPARTITE, 1 },
+                { "star", GSA_STYLE_FORCE, 0 } };
     for (int i = 0; i < GSA_COUNT(all); i++)
         for (int32_t n = 1; n < 70; n = n * 2 + 1) {
             drawn d = drawn_make(all[i].spec, n, all[i].text);
@@ -310,6 +311,88 @@ START_TEST(no_two_boxes_overlap)
             release(svg);
             drawn_end(&d);
         }
+}
+END_TEST
+
+START_TEST(two_stacks_stand_apart)
+{
+    static const struct {
+        const char *spec;
+        int32_t encoder, decoder;
+    } all[] = { { "bpt:k=1", 12, 8 }, { "bpt:k=1", 5, 13 }, { "star", 6, 9 }, { "char_word:lexicon=LEXICON", 4, 4 } };
+    static const int styles[] = { GSA_STYLE_AUTO, GSA_STYLE_TREE, GSA_STYLE_BIPARTITE };
+    for (int i = 0; i < GSA_COUNT(all); i++)
+        for (int s = 0; s < GSA_COUNT(styles); s++) {
+            gsa_view *v = drawn_pair(all[i].spec, all[i].encoder, all[i].decoder);
+            char *svg = drawn_svg(v, styles[s], -1);
+            rect r[256];
+            ck_assert_int_eq(rects_of(svg, r, 256), v->nodes);
+            check_apart(r, v->nodes, gsa_style_names[styles[s]], 100 * all[i].encoder + all[i].decoder);
+            release(svg);
+            gsa_view_release(v);
+        }
+}
+END_TEST
+
+/* Each stack's spans on its own side, so that what joins the two sequences lies between them; a tree has a broad grey line
+ * for every node but its root, to a span of its own stack. */
+START_TEST(a_decoder_hangs_below_its_encoder)
+{
+    gsa_view *v = drawn_pair("bpt:k=1", 12, 8);
+    char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
+    rect r[64];
+    int grey = 0, roots = 0;
+    double y[2] = { 0, 0 };
+    ck_assert_int_eq(rects_of(svg, r, 64), v->nodes);
+    for (int32_t i = 0; i < v->nodes; i++)
+        if (v->node[i].level < 0) y[strstr(v->kinds.at[v->node[i].kind], "decoder") != NULL] = r[i].y;
+    ck_assert(y[0] < y[1]);
+    for (int32_t i = 0; i < v->nodes; i++) {
+        const int decoder = strstr(v->kinds.at[v->node[i].kind], "decoder") != NULL;
+        if (v->node[i].level > 0) ck_assert(decoder ? r[i].y > y[1] : r[i].y < y[0]);
+        roots += v->node[i].level > 0 && v->node[i].first == 0 && v->node[i].last == (decoder ? 7 : 11);
+    }
+    const char *tree = strstr(svg, "<path class=\"tree\""), *end = strchr(tree, '>');
+    for (const char *at = tree; (at = strchr(at, 'L')) && at < end; at++) grey++;
+    ck_assert_int_eq(roots, 2);
+    ck_assert_int_eq(grey, v->nodes - roots);
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
+/* A foreign file may say anything of its nodes: every style gets along with the largest numbers that it can hold. */
+START_TEST(far_places_are_drawn)
+{
+    static const char *const names[] = {
+        "index", "level", "first", "last", "layer", "phase", "rel", "head_from", "head_to"
+    };
+    static const char nodes[] = "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\">@index</node>"
+                                "<node id=\"c\">@level@first@last</node><node id=\"d\">@level@last</node>"
+                                "<edge source=\"a\" target=\"b\">@layer@phase@rel</edge>"
+                                "<edge source=\"c\" target=\"a\">@head_from@head_to</edge>"
+                                "<edge source=\"b\" target=\"d\"/></graph></graphml>";
+    char text[4096] = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">", *end = text + strlen(text);
+    for (int i = 0; i < GSA_COUNT(names); i++)
+        end += sprintf(end, "<key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"int\"/>", names[i],
+                       i < 4 ? "node" : "edge", names[i]);
+    for (const char *at = nodes; *at; at++) {
+        if (*at != '@') *end++ = *at;
+        else {
+            const int bytes = (int)strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
+            end += sprintf(end, "<data key=\"%.*s\">2147483647</data>", bytes, at + 1);
+            at += bytes;
+        }
+    }
+    *end = 0;
+    gsa_view *v = drawn_view(text);
+    ck_assert_int_ge(v->layers, 0);
+    for (int style = 0; style < GSA_STYLES; style++) {
+        char *svg = drawn_svg(v, style, -1);
+        ck_assert_msg(is_well_formed(svg), "%s", gsa_style_names[style]);
+        release(svg);
+    }
+    gsa_view_release(v);
 }
 END_TEST
 
@@ -423,7 +506,11 @@ static const gsa_test line_tests[] = { GSA_LOOP(there_is_a_line_for_every_edge, 
                                        GSA_TEST(every_allocation_may_fail) };
 static const gsa_test matrix_tests[] = { GSA_TEST(a_matrix_has_a_cell_for_every_pair),
                                          GSA_TEST(a_large_matrix_stays_small) };
-static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap), GSA_TEST(bars_that_overlap_stand_in_lanes),
+static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
+                                      GSA_TEST(two_stacks_stand_apart),
+                                      GSA_TEST(far_places_are_drawn),
+                                      GSA_TEST(a_decoder_hangs_below_its_encoder),
+                                      GSA_TEST(bars_that_overlap_stand_in_lanes),
                                       GSA_TEST(tokens_stand_as_text) };
 
 int main(int argc, char **argv)

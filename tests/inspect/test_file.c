@@ -104,17 +104,18 @@ static const struct {
     { "", "", 0, "", 0 },
     { "# nothing\n", "", 0, "", 0 },
     { "# nothing", "self=1", 0, "", 0 },
-    { "5 2\n0 1\n1 2\n", "", 5, "0>1 1>2", 0 }, /* a first line of nodes and edges */
-    { "3 1\n1 3\n", "", 3, "0>2", 0 },
-    { "3 3\n1 3\n", "", 3, "2>2 0>2", 0 }, /* none: three edges do not follow */
-    { "3 1\n0 3\n", "", 4, "3>1 0>3", 0 }, /* none: node 3 is beyond 3 nodes */
-    { "2 0\n", "", 2, "", 0 },
+    { "5 2\n0 1\n1 2\n", "header=1", 5, "0>1 1>2", 0 },
+    { "5 2\n0 1\n1 2\n", "", 6, "0>1 5>2 1>2", 0 }, /* never guessed */
+    { "3 1\n1 3\n", "header=1", 3, "0>2", 0 },
+    { "2 0\n", "header=1", 2, "", 0 },
     { "0 1 red\n1 2 blue\n2 0 red\n", "", 3, "2>0:red 0>1:red 1>2:blue", 0 },
     { "0 1 7\n1 2 -3\n", "", 3, "0>1:7 1>2:-3", 0 },
     { "0 1 red\n", "labels=none", 2, "0>1", 0 },
+    { "0 1 \xff\n", "labels=none", 2, "0>1", 0 },
+    { "0 1 \xe5\x8c\x97\xf0\x9f\x98\x80\n", "", 2, "0>1:\xe5\x8c\x97\xf0\x9f\x98\x80", 0 },
     { "0 1 red\n", "self=1", 2, "0>0:self 0>1:red 1>1:self", 0 },
     { "0 1 red\n", "labels=keys directed=0", 2, "1>0:red 0>1:red", 0 },
-    { "2 1\n0 1 red\n", "", 2, "0>1:red", 0 },
+    { "2 1\n0 1 red\n", "header=1", 2, "0>1:red", 0 },
     /* Matrix Market: row = destination, column = source */
     { MTX("pattern general", "3 3 2\n2 1\n3 2\n"), "", 3, "0>1 1>2", 0 },
     { MTX("pattern general", "% a comment\n\n3 3 2\n2 1\n% one more\n3 2\n"), "", 3, "0>1 1>2", 0 },
@@ -178,7 +179,14 @@ static const struct {
     { "0 1.5\n", "", "the destination is '1.5'" },
     { "0 1 a b\n", "", "%:1: a column after the third, 'b'" },
     { "0 1 a\n1 2\n", "", "%:2: no label, but other edges have one" },
+    { "0 1 a\n1 0 \xff\n", "", "is not UTF-8 without control characters" },
+    { "0 1 \xed\xa0\x80\n", "", "is not UTF-8 without control characters" },
+    { "0 1 \xc0\xaf\n", "", "is not UTF-8 without control characters" },
+    { "0 1 \x1b[31m\n", "", "%:1: the label '" },
     { "0 1\n1 2 a\n", "", "%:1: no label, but other edges have one" },
+    { "3 3\n1 3\n", "header=1", "%:1: the header names 3 edges, but 1 follow" },
+    { "3 1\n0 3\n", "header=1", "%:1: the header names 3 nodes, but node 3 occurs" },
+    { "# nothing\n", "header=1", "header=1 expects a first line" },
     { "0 1\n", "base=1", "%: node 0 stands in an edge, expected nodes from 1 on" },
     { "0 1\n", "labels=keys", "%: its edges have no labels" },
     { "0 1\n", "format=mtx", "%:1: '0', expected '%MatrixMarket'" },
@@ -255,8 +263,8 @@ static const struct {
     { "<graphml><key id=\"k\" for=\"edge\" attr.name=\"x\" attr.type=\"vector\"/><graph "
       "edgedefault=\"directed\"/></graphml>",
       "Unknown attribute type 'vector'" },
-    { "<html></html>", "Graph index was too large" },
-    { "<graphml></graphml>", "Graph index was too large" },
+    { "<html></html>", "holds no <graph>" },
+    { "<graphml></graphml>", "holds no <graph>" },
     { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/></graph></graphml><x/>", "Extra content" },
     { "<graphml>\x01</graphml>", "PCDATA invalid Char value 1" },
 };
@@ -286,8 +294,14 @@ START_TEST(what_is_no_file_is_a_sentence)
         ck_assert_int_eq(gsa_pattern_create(registry, "file", &setting, 1, &pattern, &error), GSA_ERR_ARGUMENT);
         ck_assert_msg(strstr(error.text, names[i]) && strstr(error.text, "cannot be"), "%s", error.text);
     }
-    write_bytes("0 1\0 2\n", 7);
     gsa_error error = { 0 };
+    write_bytes("", 0);
+    unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody writes: to open it would be to wait for ever */
+    ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
+    expect_sentence("%: it is no regular file, which can be read again", error.text);
+    unlink(path);
+    write_bytes("0 1\0 2\n", 7);
     ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
     expect_sentence("%:1: a zero byte, expected text", error.text);
     unlink(path);

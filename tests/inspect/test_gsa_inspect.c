@@ -45,6 +45,7 @@ static const struct {
     { { "star.graphml", "--svg", "a.svg", "--node", "99" }, 2, "node 99, the graph has 25 nodes" },
     { { "star.graphml", "--svg", "no/such/folder/a.svg" }, 1, "cannot be written" },
     { { "star.graphml", "--svg", "-", "--stats" }, 2, "would share standard output" },
+    { { "star.graphml", "--svg", "./star.graphml" }, 2, "would write over the graph it reads" },
     { { "star.graphml", "--svg", "/dev/full" }, 1, "No space left on device" },
     { { "star.graphml", "--svg", "." }, 1, "it is a folder" },
     { { "star.graphml" }, 0, "" },

@@ -159,7 +159,7 @@ static const struct {
     { G KEY("k", "edge", "w",
             "double") "<graph edgedefault=\"directed\"><node id=\"a\"/>" E("a", "a", DATA("k", "one")) "</graph></graphml>",
       "Unexpected character 'o' while parsing real number", GSA_ERR_FORMAT },
-    { "<svg/>", "Graph index was too large", GSA_ERR_FORMAT },
+    { "<svg/>", "XML that holds no <graph>, expected GraphML", GSA_ERR_FORMAT },
     { G KEY("n", "graph", "nodes", "long") "<graph edgedefault=\"directed\">" DATA("n", "2") "<node id=\"a\"/>" E(
           "a", "b", "") E("a", "c", "") "</graph></graphml>",
       "it says 2 nodes and has 3", GSA_ERR_FORMAT },

@@ -129,7 +129,8 @@ START_TEST(every_width_and_long_rows)
 {
     const op_case *op = &graph_cases[graph_case_count - 1];
     for (int l = 0; l < GSA_COUNT(levels); l++)
-        for (int flags = 0; flags < 16 && gsa_cpu_has(levels[l].level); flags += 5) { /* none; vectors, dropout; bias, weights; all */
+        for (int flags = 0; flags < 16 && gsa_cpu_has(levels[l].level);
+             flags += 5) { /* none; vectors, dropout; bias, weights; all */
             const op_shape shape = { 19, 3, dims[_i], 1, flags };
             char name[64];
             gsa_backend *b;

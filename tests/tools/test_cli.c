@@ -77,12 +77,19 @@ START_TEST(man_and_completion)
     ck_assert_ptr_nonnull(strstr(ran.out, "train.seed"));
     run(ARGS("help", "--completion"), NULL);
     gsa_cli_write("gsa.bash", ran.out);
-    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --tokens w) COMP_CWORD=3 && _gsa 2>/dev/null; "
-                            "[ \"${COMPREPLY[*]}\" = words ]'"),
-                     0);
-    ck_assert_int_eq(system("bash -c '. ./gsa.bash && COMP_WORDS=(gsa graph --topology sta) COMP_CWORD=3 && _gsa 2>/dev/null; "
-                            "[ \"${COMPREPLY[*]}\" = star ]'"),
-                     0);
+    static const char *const typed[][3] = {
+        { "gsa graph --tokens w", "3", "words" },  { "gsa graph --topology sta", "3", "star" },
+        { "gsa topology \"\"", "2", "new check" }, { "gsa bench k", "2", "kernel" },
+        { "gsa graph --set train.se", "3", "" },   { "gsa train --set train.se", "3", "train.seed= train.select=" }
+    };
+    for (int i = 0; i < GSA_COUNT(typed); i++) {
+        char command[256];
+        snprintf(
+            command, sizeof command,
+            "bash -c '. ./gsa.bash && COMP_WORDS=(%s) COMP_CWORD=%s && _gsa 2>/dev/null; [ \"${COMPREPLY[*]}\" = \"%s\" ]'",
+            typed[i][0], typed[i][1], typed[i][2]);
+        ck_assert_msg(system(command) == 0, "completing '%s' does not give '%s'", typed[i][0], typed[i][2]);
+    }
     gsa_cli_leave();
 }
 END_TEST
@@ -263,7 +270,8 @@ START_TEST(a_dictionary_is_found_again)
     gsa_cli_write("words.txt", "good\nbad\nfil\n"); /* another list under the name: another model */
     gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_ptr_nonnull(strstr(ran.err, "'words.txt' (lexicon of topology 'char_word') is not the file that the model in run/"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "'words.txt' (lexicon of topology 'char_word') is not the file that the model in run/"));
     gsa_cli_run(ARGS("train", "--resume", "run", "--set", "train.epochs=2"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
     gsa_cli_leave();

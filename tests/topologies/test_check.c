@@ -44,6 +44,10 @@ static const struct {
     { "GSA_TEST_BROKEN", "beyond", "'broken' fails the check: valid" },
     { "GSA_TEST_PLUGINS", "no_symbol", "it exports no symbol gsa_plugin_1" },
     { "GSA_TEST_BROKEN", "changes", "'broken' fails the check: deterministic" },
+    /* others */
+    { "GSA_TEST_BROKEN", "process", "'broken' fails the check: deterministic" },
+    { "GSA_TEST_BROKEN", "slow_hog", "'broken' hangs: nothing came back for 700 ms in emit, length 0" },
+    { "GSA_TEST_BROKEN", "says_done", "'broken' ended the process with exit code 0 in emit, length 0" },
     /* the same in other places */
     { "GSA_TEST_BROKEN", "crash_late", "'broken' crashed in emit, length 100, while 'valid' was checked" },
     { "GSA_TEST_BROKEN", "crash_label", "'broken' crashed in label" },
@@ -224,6 +228,7 @@ static const struct {
     { "star", NULL, 2, "there is a topology of that id" },
     { "bpt", NULL, 2, "there is a topology of that id" },
     { "test", NULL, 2, "'test', which CMake keeps for itself" },
+    { "rebuild_cache", NULL, 2, "'rebuild_cache', which CMake keeps for itself" },
     { "mine", "folder.dot", 2, "'folder.dot' is there already" },
     { "mine", "sum.ini", 2, "'sum.ini' is there already" },
     { "mine", "sum.ini/below", 1, "sum.ini" },
@@ -282,6 +287,7 @@ static const struct {
     { { "topology", "check", "./absent.so" }, 1, "there is no such file" },
     { { "topology", "check", "./sum.ini" }, 1, "it is no shared object that loads" },
     { { "topology", "probe", "star" }, 2, "is run by 'gsa topology check' alone" },
+    { { "topology", "again", "star" }, 2, "is run by 'gsa topology check' alone" },
     { { "topology", "check", "star", "--patience", "0" }, 2, "expected an integer from 1 to" },
 };
 

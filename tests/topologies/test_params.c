@@ -164,10 +164,7 @@ static const struct {
     int count;
     const char *fragments[3];
 } wrong[] = {
-    { "strar",
-      { { NULL, NULL } },
-      0,
-      { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
+    { "strar", { { NULL, NULL } }, 0, { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
     { "widnow", { { NULL, NULL } }, 0, { "the nearest is 'window'", "'widnow'", "known: " } },
     { "", { { NULL, NULL } }, 0, { "no topology is named ''", "known: ", "window" } },
     { "STAR", { { NULL, NULL } }, 0, { "'STAR'", "known: ", "window" } },

@@ -38,7 +38,8 @@ START_TEST(the_registry_is_ordered_and_says_where_from)
         ck_assert_str_eq(gsa_registry_origin(registry, i), strcmp(id, "probe") == 0 ? "this program" : "built-in");
         ck_assert_ptr_eq(gsa_registry_find(registry, id, NULL), gsa_registry_at(registry, i));
     }
-    for (int i = 0; i < builtin; i++) ck_assert_ptr_eq(gsa_registry_find(registry, gsa_builtin[i]->id, NULL), gsa_builtin[i]);
+    for (int i = 0; i < builtin; i++)
+        ck_assert_ptr_eq(gsa_registry_find(registry, gsa_builtin[i]->id, NULL), gsa_builtin[i]);
     for (int i = -1; i <= builtin + 1; i += builtin + 2) {
         ck_assert_ptr_null(gsa_registry_at(registry, i));
         ck_assert_ptr_null(gsa_registry_origin(registry, i));

@@ -213,7 +213,8 @@ static const struct {
     const char *text, *expected;
 } bad_encoders[] = {
     { "[model]\nencoder=star\n[encoder.2]\nring=0\n", "there is a section [encoder.2], but 'star' has 1 segment" },
-    { "[model]\nencoder=full+star\n[encoder.1]\nrings=0\n", "r.ini:4: unknown key 'rings' of [encoder.1] with topology full" },
+    { "[model]\nencoder=full+star\n[encoder.1]\nrings=0\n",
+      "r.ini:4: unknown key 'rings' of [encoder.1] with topology full" },
     { "[model]\nencoder=star:ring=0\n[encoder.1]\nring=0\n", "ring" },
     { "[encoder.1]\ntopology=sta\n", "r.ini:2: [encoder.1]" },
     { "[encoder.1]\ntopology=star\nlayers=0\n",
@@ -295,7 +296,8 @@ static const struct {
     { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
     { MODEL "[data]\nvectors_frozen=1\n", NULL, "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
     { "[train]\nepochs=1\n", NULL, "(default of model.encoder): [model] encoder is not set" },
-    { MODEL "[encoder.1]\ntopology=star\n", NULL, "r.ini:4: topology of [encoder.1] is said by [model] encoder = star already" },
+    { MODEL "[encoder.1]\ntopology=star\n", NULL,
+      "r.ini:4: topology of [encoder.1] is said by [model] encoder = star already" },
     { "[encoder.2]\ntopology=star\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
     { "[encoder.1]\nlayers=2\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
     /* overrides */
@@ -344,7 +346,8 @@ int main(int argc, char **argv)
                                      GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
                                      GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)) };
-    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_TEST(sections_add_to_the_text), GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
+    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_TEST(sections_add_to_the_text),
+                                        GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
     static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
                                       GSA_CASE("bad", refused, 30) };

@@ -45,7 +45,8 @@ static gsa_status run_one(gsa_checking *c, int property, gsa_finding *finding, g
 static gsa_status run_all(gsa_checking *c, gsa_check_report *report, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    for (int p = 0; p < GSA_CHECKS && status == GSA_OK; p++) {
+    const int last = c->options.last ? c->options.last : GSA_CHECKS - 1;
+    for (int p = 0; p <= last && status == GSA_OK; p++) {
         gsa_finding *finding = &report->finding[p];
         *finding = (gsa_finding){ .length = -1, .phase = -1, .row = -1, .edge = -1, .value = -1 };
         if (report->finding[GSA_CHECK_VALID].verdict == GSA_VERDICT_FAILED && p != GSA_CHECK_VALID)
@@ -69,6 +70,7 @@ gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *patter
     for (int k = 0; k < gsa_schema_kinds(c.schema); k++)
         if (gsa_schema_kind(c.schema, k)->start == GSA_MEMORY) c.reads_memory = 1;
     const gsa_status status = run_all(&c, report, error);
+    report->digest = c.digest;
     gsa_checking_end(&c);
     return status;
 }

@@ -29,6 +29,21 @@ gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length)
                         .text = c->reads_text ? GSA_TEXT_CJK : GSA_TEXT_NONE };
 }
 
+int gsa_checking_variant(const gsa_checking *c, int32_t length, int i, gsa_trial *trial)
+{
+    *trial = gsa_checking_trial(c, length);
+    if (i == 1) trial->heads = 3, trial->grouped = 1;
+    if (i == 2) trial->text = GSA_TEXT_WORDS;
+    return i < 2 + c->reads_text;
+}
+
+const char *gsa_checking_where(const gsa_trial *trial, char out[GSA_NODE_NAME])
+{
+    snprintf(out, GSA_NODE_NAME, "%s%s", trial->heads > 1 ? " with 3 heads, in groups" : "",
+             trial->text == GSA_TEXT_WORDS ? " of English text" : "");
+    return out;
+}
+
 /* ---- texts --------------------------------------------------------------------------------------------------------------- */
 
 static const char *const words[] = { "the",  "of",    "and",     "to",   "in",     "is",  "that",  "it",

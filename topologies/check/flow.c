@@ -1,10 +1,12 @@
-/* flow.c - what a token's state is made of after three layers: no later token, and the same whatever follows. */
+/* flow.c - what a token's state is made of after many layers: no later token, and the same whatever follows. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "graph/ready.h"
 #include "parts.h"
 
-enum { LAYERS = 3 };
+enum { LAYERS = 8 };                       /* whose states are compared: what takes more hops than layers is not seen */
+enum { FEW_LAYERS = 3, LAYERS_MOST = 48 }; /* followed until nothing changes any more */
 
 /* A broken property is FAILED where it was promised; else the sentence stays and says so. */
 static void finish(const gsa_checking *c, uint32_t flag, const char *holds, gsa_finding *finding)
@@ -18,10 +20,43 @@ static void finish(const gsa_checking *c, uint32_t flag, const char *holds, gsa_
 
 /* ---- causal -------------------------------------------------------------------------------------------------------------- */
 
+/* 1 when the last layer changed no index: no further one will. */
+static int is_settled(const gsa_checking *c, const gsa_instance *x, const gsa_ready *ready)
+{
+    const int end = gsa_ready_steps(ready);
+    int begin = end;
+    for (int phase, layer = FEW_LAYERS, last = -1; begin > 0; begin--) {
+        gsa_ready_step(ready, begin - 1, &phase, &layer);
+        if (last >= 0 && layer != last) break;
+        last = layer;
+    }
+    for (int k = 0; k < gsa_schema_kinds(c->schema); k++) {
+        const int32_t *now = gsa_ready_at(ready, end, k), *before = gsa_ready_at(ready, begin, k);
+        const size_t nodes = (size_t)gsa_instance_nodes(x, k);
+        if (nodes > 0 && now != before && memcmp(now, before, nodes * sizeof *now) != 0) return 0;
+    }
+    return 1;
+}
+
+/* Through as many layers as it takes: a path may pass one more node in each. */
+static gsa_status follow(const gsa_checking *c, gsa_instance *x, gsa_ready **ready, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int layers = FEW_LAYERS; status == GSA_OK; layers *= 2) {
+        status = gsa_ready_create(c->system, x, layers, NULL, ready, error);
+        if (status != GSA_OK || layers >= LAYERS_MOST || is_settled(c, x, *ready)) break;
+        gsa_ready_release(*ready);
+        *ready = NULL;
+    }
+    return status;
+}
+
 /* The first step after which a token of the sequence knows a later one. */
-static void find_leak(const gsa_checking *c, const gsa_ready *ready, int32_t length, gsa_finding *finding)
+static void find_leak(const gsa_checking *c, const gsa_ready *ready, const gsa_trial *trial, gsa_finding *finding)
 {
     const int sequence = gsa_schema_sequence(c->schema);
+    const int32_t length = trial->length;
+    char where[GSA_NODE_NAME];
     for (int s = 0; s <= gsa_ready_steps(ready); s++) {
         const int32_t *at = gsa_ready_at(ready, s, sequence);
         for (int32_t i = 0; i < length; i++) {
@@ -30,27 +65,34 @@ static void find_leak(const gsa_checking *c, const gsa_ready *ready, int32_t len
             if (s > 0) gsa_ready_step(ready, s - 1, &phase, &layer);
             finding->length = length, finding->phase = phase, finding->row = i, finding->value = at[i];
             gsa_found(finding, GSA_VERDICT_FAILED,
-                      "token %" PRId32 " knows token %" PRId32 " at length %" PRId32 ", after phase '%s' of layer %d", i,
-                      at[i], length, phase < 0 ? "start" : gsa_schema_phase(c->schema, phase)->name, layer + 1);
+                      "token %" PRId32 " knows token %" PRId32 " at length %" PRId32 "%s, after phase '%s' of layer %d", i,
+                      at[i], length, gsa_checking_where(trial, where),
+                      phase < 0 ? "start" : gsa_schema_phase(c->schema, phase)->name, layer + 1);
             return;
         }
     }
 }
 
+static gsa_status try_causal(gsa_checking *c, const gsa_trial *trial, gsa_finding *finding, gsa_error *error)
+{
+    gsa_instance *x;
+    gsa_ready *ready = NULL;
+    gsa_status status = gsa_checking_build(c, trial, &x, error);
+    if (status == GSA_OK) status = follow(c, x, &ready, error);
+    if (status == GSA_OK) find_leak(c, ready, trial, finding);
+    gsa_ready_release(ready);
+    gsa_instance_release(x);
+    return status;
+}
+
 gsa_status gsa_check_causal(gsa_checking *c, gsa_finding *finding, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    for (int i = 0; gsa_checking_length(c, i) >= 0 && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; i++) {
-        const gsa_trial trial = gsa_checking_trial(c, gsa_checking_length(c, i));
-        gsa_instance *x;
-        gsa_ready *ready = NULL;
-        status = gsa_checking_build(c, &trial, &x, error);
-        if (status == GSA_OK) status = gsa_ready_create(c->system, x, LAYERS, NULL, &ready, error);
-        if (status == GSA_OK) find_leak(c, ready, trial.length, finding);
-        gsa_ready_release(ready);
-        gsa_instance_release(x);
-    }
-    if (status == GSA_OK) finish(c, GSA_CAUSAL, "no token knows a later one after 3 layers", finding);
+    gsa_trial trial;
+    for (int i = 0; gsa_checking_length(c, i) >= 0; i++)
+        for (int v = 0; gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial); v++)
+            if (status == GSA_OK && finding->verdict == GSA_VERDICT_OK) status = try_causal(c, &trial, finding, error);
+    if (status == GSA_OK) finish(c, GSA_CAUSAL, "no token knows a later one, through however many layers", finding);
     return status;
 }
 
@@ -139,9 +181,10 @@ typedef struct memory { /* [tokens], 0 lengths: not met yet */
     uint64_t *value; /* [LAYERS * tokens] */
 } memory;
 
-static void compare_tokens(const unfolding *u, memory *m, int layer, gsa_finding *finding)
+static void compare_tokens(const unfolding *u, memory *m, int layer, const gsa_trial *trial, gsa_finding *finding)
 {
-    const int32_t length = gsa_instance_length(u->x);
+    const int32_t length = trial->length;
+    char where[GSA_NODE_NAME];
     const uint64_t *now = u->now + u->base[gsa_schema_sequence(u->c->schema)];
     for (int32_t i = 0; i < length && i < m->tokens; i++) {
         uint64_t *first = &m->value[(size_t)layer * (size_t)m->tokens + (size_t)i];
@@ -152,13 +195,14 @@ static void compare_tokens(const unfolding *u, memory *m, int layer, gsa_finding
             finding->length = length, finding->row = i, finding->value = m->length[i];
             gsa_found(finding, GSA_VERDICT_FAILED,
                       "token %" PRId32 " is made of other things at length %" PRId32 " than at length %" PRId32
-                      ", from layer %d on",
-                      i, length, m->length[i], layer + 1);
+                      "%s, from layer %d on",
+                      i, length, m->length[i], gsa_checking_where(trial, where), layer + 1);
         }
     }
 }
 
-static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, gsa_finding *finding, gsa_error *error)
+static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, const gsa_trial *trial, gsa_finding *finding,
+                         gsa_error *error)
 {
     unfolding u = { .c = c, .x = x };
     gsa_checking_bases(c, x, u.base);
@@ -170,15 +214,32 @@ static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, gsa_
     unfold_layer(&u, GSA_ONCE);
     for (int layer = 0; layer < LAYERS; layer++) {
         unfold_layer(&u, GSA_EACH_LAYER);
-        compare_tokens(&u, m, layer, finding);
+        compare_tokens(&u, m, layer, trial, finding);
     }
     gsa_release(c->system, u.now);
     return GSA_OK;
 }
 
+enum { TOKENS = 1000 };
+
+/* All lengths of one variant; 0 after the last. */
+static int try_prefixes(gsa_checking *c, int variant, memory *m, gsa_finding *finding, gsa_status *status, gsa_error *error)
+{
+    gsa_trial trial;
+    if (!gsa_checking_variant(c, 0, variant, &trial)) return 0;
+    memset(m->length, 0, TOKENS * sizeof *m->length);
+    for (int i = 0; *status == GSA_OK && gsa_checking_length(c, i) >= 0 && finding->verdict == GSA_VERDICT_OK; i++) {
+        gsa_instance *x;
+        gsa_checking_variant(c, gsa_checking_length(c, i), variant, &trial);
+        *status = gsa_checking_build(c, &trial, &x, error);
+        if (*status == GSA_OK) *status = unfold(c, x, m, &trial, finding, error);
+        gsa_instance_release(x);
+    }
+    return 1;
+}
+
 gsa_status gsa_check_prefix_stable(gsa_checking *c, gsa_finding *finding, gsa_error *error)
 {
-    enum { TOKENS = 1000 };
     memory m = { .tokens = TOKENS };
     if (c->only >= 0) {
         gsa_found(finding, GSA_VERDICT_NOT_PROMISED, "there is one length only");
@@ -187,16 +248,10 @@ gsa_status gsa_check_prefix_stable(gsa_checking *c, gsa_finding *finding, gsa_er
     m.length = gsa_alloc_zero(c->system, TOKENS, sizeof *m.length);
     m.value = gsa_alloc(c->system, TOKENS * LAYERS, sizeof *m.value);
     gsa_status status = m.length && m.value ? GSA_OK : gsa_out_of_memory(error, "unfolded states", TOKENS * LAYERS * 8);
-    for (int i = 0; status == GSA_OK && gsa_checking_length(c, i) >= 0 && finding->verdict == GSA_VERDICT_OK; i++) {
-        const gsa_trial trial = gsa_checking_trial(c, gsa_checking_length(c, i));
-        gsa_instance *x;
-        status = gsa_checking_build(c, &trial, &x, error);
-        if (status == GSA_OK) status = unfold(c, x, &m, finding, error);
-        gsa_instance_release(x);
-    }
+    for (int v = 0; status == GSA_OK && try_prefixes(c, v, &m, finding, &status, error);) v++;
     gsa_release(c->system, m.length);
     gsa_release(c->system, m.value);
     if (status == GSA_OK)
-        finish(c, GSA_PREFIX_STABLE, "what each token is made of in 3 layers does not change as the text grows", finding);
+        finish(c, GSA_PREFIX_STABLE, "what each token is made of in 8 layers does not change as the text grows", finding);
     return status;
 }

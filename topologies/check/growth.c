@@ -9,7 +9,7 @@ static const struct growth_class {
     int first; /* lengths 2^first, 2^(first+1), 2^(first+2) */
 } classes[] = { { "linear", 16 }, { "n log n", 16 }, { "n sqrt n", 16 }, { "square", 10 } };
 
-enum { POINTS = 3, CALLS_A_BEAT = 1 << 20, CALLS_MOST = 1 << 28 };
+enum { POINTS = 3, LATER = 3, CALLS_A_BEAT = 1 << 20, CALLS_MOST = 1 << 28 };
 
 typedef struct block {
     struct block *next;
@@ -158,42 +158,59 @@ static double promised_ratio(int growth, int log_n)
     }
 }
 
-static void compare(int growth, const int64_t *edges, const int64_t *runs, gsa_finding *finding)
+/* The class holds from 2^first tokens on, or the finding says where not. */
+static void compare(int growth, int first, const int64_t *edges, const int64_t *runs, gsa_finding *finding)
 {
-    const struct growth_class *class = &classes[growth];
+    const char *name = classes[growth].name;
+    finding->verdict = GSA_VERDICT_OK;
     for (int i = 0; i + 1 < POINTS; i++) {
-        const double ratio = (double)edges[i + 1] / (double)edges[i], most = 1.05 * promised_ratio(growth, class->first + i);
+        const double ratio = (double)edges[i + 1] / (double)edges[i], most = 1.05 * promised_ratio(growth, first + i);
         if (edges[i] == 0 ? edges[i + 1] == 0 : ratio <= most) continue;
-        finding->length = INT64_C(2) << (class->first + i), finding->value = edges[i + 1];
+        finding->length = INT64_C(2) << (first + i), finding->value = edges[i + 1];
         gsa_found(finding, GSA_VERDICT_FAILED,
                   "%" PRId64 " edges at 2^%d tokens, %" PRId64 " at 2^%d: %.4g times as many, and %s growth allows %.4g",
-                  edges[i], class->first + i, edges[i + 1], class->first + i + 1, ratio, class->name, most);
+                  edges[i], first + i, edges[i + 1], first + i + 1, ratio, name, most);
         return;
     }
-    finding->value = edges[POINTS - 1];
+    finding->length = -1, finding->value = edges[POINTS - 1];
     gsa_found(finding, GSA_VERDICT_OK,
-              "%s: %" PRId64 ", %" PRId64 ", %" PRId64 " edges at 2^%d, 2^%d, 2^%d tokens (%" PRId64 " runs)", class->name,
-              edges[0], edges[1], edges[2], class->first, class->first + 1, class->first + 2, runs[POINTS - 1]);
+              "%s: %" PRId64 ", %" PRId64 ", %" PRId64 " edges at 2^%d, 2^%d, 2^%d tokens (%" PRId64 " runs)", name,
+              edges[0], edges[1], edges[2], first, first + 1, first + 2, runs[POINTS - 1]);
 }
 
-gsa_status gsa_check_growth(gsa_checking *c, gsa_finding *finding, gsa_error *error)
+static gsa_status count_points(gsa_checking *c, int first, int64_t *runs, gsa_finding *finding, gsa_error *error)
 {
-    const int growth = gsa_schema_growth(c->schema);
-    int64_t edges[POINTS], runs[POINTS];
-    if (c->only >= 0) {
-        gsa_found(finding, GSA_VERDICT_NOT_PROMISED, "there is one length only");
-        return GSA_OK;
-    }
+    int64_t edges[POINTS];
     for (int i = 0; i < POINTS; i++) {
         gsa_error why = { 0 };
-        const int32_t length = 1 << (classes[growth].first + i);
+        const int32_t length = 1 << (first + i);
         const gsa_status status = count_example(c, length, &edges[i], &runs[i], &why, error);
         if (status != GSA_OK) return status;
         if (why.status == GSA_OK) continue;
         finding->length = length;
         gsa_found(finding, GSA_VERDICT_FAILED, "%s", why.text);
+        runs[POINTS - 1] = CALLS_MOST;
         return GSA_OK;
     }
-    compare(growth, edges, runs, finding);
+    compare(gsa_schema_growth(c->schema), first, edges, runs, finding);
+    return GSA_OK;
+}
+
+gsa_status gsa_check_growth(gsa_checking *c, gsa_finding *finding, gsa_error *error)
+{
+    const int growth = gsa_schema_growth(c->schema);
+    int64_t runs[POINTS];
+    if (c->only >= 0) {
+        gsa_found(finding, GSA_VERDICT_NOT_PROMISED, "there is one length only");
+        return GSA_OK;
+    }
+    gsa_status status = count_points(c, classes[growth].first, runs, finding, error);
+    if (status != GSA_OK || finding->verdict != GSA_VERDICT_FAILED) return status;
+    /* A width of thousands shows what it is only in longer texts, which are tried where they cost little. */
+    if (growth == GSA_SQUARE_EDGES || runs[POINTS - 1] > CALLS_MOST >> (LATER + 1)) return GSA_OK;
+    const gsa_finding here = *finding;
+    gsa_error why = { 0 };
+    status = count_points(c, classes[growth].first + LATER, runs, finding, &why);
+    if (status != GSA_OK || finding->verdict != GSA_VERDICT_OK) *finding = here;
     return GSA_OK;
 }

@@ -9,6 +9,7 @@ typedef struct gsa_checking {
     const gsa_schema *schema;
     gsa_check_options options;
     int property;        /* that runs now */
+    uint64_t digest;     /* of the examples of gsa_check_deterministic */
     int32_t only;        /* the length of a given graph; -1: any length */
     int reads_memory, reads_text;
     /* what examples point to, [room] each: two texts, irregular groups */
@@ -37,6 +38,9 @@ int32_t gsa_checking_length(const gsa_checking *c, int i);
 int32_t gsa_checking_few(const gsa_checking *c, int i);
 /* The usual example of a length: one head, some memory, Chinese characters where text is read, no groups. */
 gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length);
+/* The i-th example of a length for what must hold whatever an example holds: the usual one; three heads and groups; English
+ * words where text is read. 0 after the last. */
+int gsa_checking_variant(const gsa_checking *c, int32_t length, int i, gsa_trial *trial);
 /* Fills the example; its arrays live until the next call with a greater length. */
 gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example, gsa_error *error);
 /* Makes the example and builds it, with places. Reports progress first. */
@@ -51,6 +55,8 @@ void gsa_found(gsa_finding *finding, int verdict, const char *format, ...) GSA_P
 int gsa_checking_promised(const gsa_checking *c, uint32_t flag);
 
 enum { GSA_NODE_NAME = 96 };
+/* "" of the usual example, else what is other in it: " with 3 heads, in groups". Returns out. */
+const char *gsa_checking_where(const gsa_trial *trial, char out[GSA_NODE_NAME]);
 /* "token 5", "token 5 head 2": the destination that a row of a phase stands for, or a source of a run's kind. Returns out. */
 const char *gsa_checking_row(const gsa_checking *c, const gsa_instance *x, int phase, int64_t row, char out[GSA_NODE_NAME]);
 const char *gsa_checking_source(const gsa_checking *c, const gsa_instance *x, int phase, int kind, int64_t index,

@@ -120,7 +120,8 @@ static gsa_status run_threads(const gsa_checking *c, gsa_instance *const *first,
         if (started == t && pthread_create(&threads[t], NULL, run_again, &runs[t]) == 0) started++;
     }
     for (int t = 0; t < started; t++) pthread_join(threads[t], NULL);
-    if (started < THREADS) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "no thread can be started");
+    if (started < THREADS)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "no thread can be started, by the plugin or by its check");
     for (int t = 0; t < THREADS; t++) {
         const rerun *r = &runs[t];
         if (r->status == GSA_ERR_MEMORY) return gsa_fail(error, r->status, "%s", r->why.text);
@@ -130,6 +131,24 @@ static gsa_status run_threads(const gsa_checking *c, gsa_instance *const *first,
         finding->length = examples[r->at].length;
     }
     return GSA_OK;
+}
+
+static uint64_t digest_of(const gsa_checking *c, const gsa_instance *x, uint64_t digest)
+{
+    for (int k = 0; k < gsa_schema_kinds(c->schema); k++)
+        digest = gsa_random(digest, (uint64_t)k, (uint64_t)gsa_instance_nodes(x, k));
+    for (int p = 0; p < gsa_schema_phases(c->schema); p++) {
+        gsa_edges edges;
+        gsa_instance_edges(x, p, &edges);
+        for (int64_t r = 0; r < edges.rows; r++)
+            for (int64_t i = edges.run_offset[r]; i < edges.run_offset[r + 1]; i++) {
+                const gsa_run *run = &edges.runs[i];
+                digest = gsa_random(digest, (uint64_t)r, (uint64_t)run->kind << 32 | (uint32_t)run->first);
+                digest = gsa_random(digest, (uint64_t)run->count, (uint64_t)run->step);
+                digest = gsa_random(digest, (uint64_t)run->label, (uint64_t)run->label_step);
+            }
+    }
+    return digest;
 }
 
 gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_error *error)
@@ -146,8 +165,10 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
         if (status == GSA_OK) status = gsa_checking_build(c, &trial, &first[count], error);
     }
     if (status == GSA_OK) status = run_threads(c, first, examples, count, finding, error);
+    const int same = status == GSA_OK && finding->verdict == GSA_VERDICT_OK;
+    for (int i = 0; i < count && same; i++) c->digest = digest_of(c, first[i], c->digest + 1);
     for (int i = 0; i < count; i++) gsa_instance_release(first[i]);
-    if (status == GSA_OK && finding->verdict == GSA_VERDICT_OK)
+    if (same)
         gsa_found(finding, GSA_VERDICT_OK, "the same for %d length%s in %d threads at once, each in another order", count,
                   count == 1 ? "" : "s", THREADS);
     return status;
@@ -162,6 +183,7 @@ static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs
     gsa_trial trial = gsa_checking_trial(c, length);
     gsa_instance *plain, *x;
     difference d;
+    trial.heads = 3;
     gsa_status status = gsa_checking_build(c, &trial, &plain, error);
     for (size_t i = 0; i < sizeof others / sizeof *others && status == GSA_OK && !*differs; i++) {
         trial.text = others[i].text || !c->reads_text ? others[i].text : GSA_TEXT_CJK;

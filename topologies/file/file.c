@@ -4,7 +4,7 @@
  *   attend: x_i <- sublayer(att(x_i; x_j for each edge j -> i))
  *   ffn:    x_i <- sublayer(FFN(x_i))
  * Formats: GraphML (read through igraph), Matrix Market coordinate files (row = destination, column = source; symmetric
- * ones are both directions), lists of edges "from to [label]" with # or % comments and, if there is one, a first line
+ * ones are both directions), lists of edges "from to [label]" with # or % comments and, with header=1, a first line
  * "nodes edges". Edges of a row stand in the order of the file; self=1 adds a self edge last where there is none. A row
  * without in-edges is updated with aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix
  * Market, the third column of a list; distinct (number, name) pairs are numbered in that order, the label of added self
@@ -13,9 +13,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "loader.h"
 
-enum { FILE_PATH, FILE_FORMAT, FILE_DIRECTED, FILE_SELF, FILE_LABELS, FILE_BASE, FILE_UNIQUE, FILE_REPEAT, FILE_PARAMS };
+enum {
+    FILE_PATH,
+    FILE_FORMAT,
+    FILE_DIRECTED,
+    FILE_SELF,
+    FILE_LABELS,
+    FILE_BASE,
+    FILE_HEADER,
+    FILE_UNIQUE,
+    FILE_REPEAT,
+    FILE_PARAMS
+};
 enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
 enum { LABELS_NAMES, LABELS_KEYS, LABELS_BIAS, LABELS_NONE };
 static const gsa_param params[FILE_PARAMS] = {
@@ -27,6 +39,7 @@ static const gsa_param params[FILE_PARAMS] = {
     { "labels", GSA_CHOICE, 0, 0, 0, "names,keys,bias,none", "names",
       "edge labels are names for people, learned vectors on the keys, learned biases of the scores, or left out" },
     { "base", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto", "first node of an edge list; auto: 0 if a 0 occurs, else 1" },
+    { "header", GSA_BOOL, 0, 0, 1, NULL, "0", "the first line of an edge list holds the numbers of nodes and of edges" },
     { "unique", GSA_BOOL, 0, 0, 1, NULL, "0", "of parallel edges only the first counts" },
     { "repeat", GSA_BOOL, 0, 0, 1, NULL, "0",
       "an integer of a Matrix Market file is a number of parallel edges, as gsa graph writes it, and no label" },
@@ -53,8 +66,12 @@ static int format_of(loader *load)
     return at[strspn(at, " \t\r\n")] == '<' ? FORMAT_GRAPHML : FORMAT_EDGES;
 }
 
+/* A pattern is made more than once, and its file is opened twice: what can be read only once will not do. */
 static int read_file(loader *load, int64_t format)
 {
+    struct stat facts;
+    if (stat(load->path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+        return loader_fail(load, 0, "it is no regular file, which can be read again");
     if (format == FORMAT_AUTO) format = format_of(load);
     if (format == FORMAT_GRAPHML) return read_graphml(load);
     return format == FORMAT_MTX ? read_mtx(load) : read_edges(load);
@@ -85,6 +102,7 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
                                    .self = p[FILE_SELF].i != 0,
                                    .unique = p[FILE_UNIQUE].i != 0,
                                    .repeat = p[FILE_REPEAT].i != 0,
+                                   .header = p[FILE_HEADER].i != 0,
                                    .use_labels = p[FILE_LABELS].i != LABELS_NONE };
     const int done = load_graph(&load, p, &made->graph);
     loader_release(&load);

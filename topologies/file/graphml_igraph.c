@@ -66,7 +66,7 @@ static int read_open(FILE *in, const file_sink *sink, int *undirected, char *why
         *undirected = !igraph_is_directed(&graph);
         done = send_graph(&graph, sink);
         igraph_destroy(&graph);
-    } else snprintf(why, size, "%s", said);
+    } else snprintf(why, size, "%s", strstr(said, "Graph index was too large") ? "it is XML that holds no <graph>" : said);
     igraph_exit_safelocale(&locale);
     return done;
 }

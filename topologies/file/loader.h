@@ -41,7 +41,7 @@ typedef struct file_edge {
 typedef struct file_options {
     int64_t base; /* of edge lists: 0, 1, or -1 = 1 when no index is 0 */
     int both;     /* every edge in both directions: 0, 1, or -1 = what the file says */
-    int self, unique, repeat, use_labels;
+    int self, unique, repeat, use_labels, header;
 } file_options;
 
 typedef struct loader {
@@ -88,6 +88,8 @@ int text_next(file_text *text);
 int text_skip_line(file_text *text); /* to the end of the line: TEXT_LINE, TEXT_END or TEXT_FAILED */
 /* 1 when the word is an integer within low..high; no sentence. */
 int text_integer(const char *word, int64_t low, int64_t high, int64_t *value);
+/* 1 when the word is UTF-8 without control characters, as names of labels are: pictures carry no others. */
+int text_is_name(const char *word);
 void text_close(file_text *text);
 
 /* ---- readers; 0 or -1 */

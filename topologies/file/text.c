@@ -77,3 +77,28 @@ int text_integer(const char *word, int64_t low, int64_t high, int64_t *value)
     *value = minus ? -sum : sum;
     return *value >= low && *value <= high;
 }
+
+/* The code point at *at, which moves behind it; -1 where it is not UTF-8. */
+static int32_t next_code(const unsigned char **at)
+{
+    static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+    const unsigned char first = *(*at)++;
+    const int more = first < 0x80 ? 0 : first < 0xc0 ? -1 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf8 ? 3 : -1;
+    int32_t code = more < 1 ? first : first & (0x3f >> more);
+    if (more < 0) return -1;
+    for (int i = 0; i < more; i++, ++*at) {
+        if ((**at & 0xc0) != 0x80) return -1;
+        code = code << 6 | (**at & 0x3f);
+    }
+    return code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? -1 : code;
+}
+
+int text_is_name(const char *word)
+{
+    const unsigned char *at = (const unsigned char *)word;
+    while (*at) {
+        const int32_t code = next_code(&at);
+        if (code < 0x20 || code == 0x7f) return 0;
+    }
+    return 1;
+}

@@ -1,8 +1,10 @@
 /* broken.c - one plugin, built many times with one thing wrong: the definitions on the command line say what happens where. */
+#define _GNU_SOURCE
 #include <gsa/topology.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef AT_LOAD
 #define AT_LOAD
@@ -45,6 +47,21 @@ __attribute__((unused)) static void hog(void)
         char *more = malloc(1 << 20);
         if (more) memset(more, 1, 1 << 20);
     }
+}
+
+__attribute__((unused)) static void slow_hog(void) /* a MiB each 50 ms */
+{
+    for (;;) {
+        char *more = malloc(1 << 20);
+        if (more) memset(more, 1, 1 << 20);
+        usleep(50000);
+    }
+}
+
+__attribute__((unused)) static void says_done(void) /* to the descriptor that the check listens to */
+{
+    const ssize_t wrote = write(3, "done\n", 5);
+    _Exit(wrote == 5 ? 0 : 1);
 }
 
 __attribute__((constructor)) static void load(void)
