@@ -15,20 +15,28 @@ typedef struct softmax_state {
     double sum; /* of exp(s - top) */
 } softmax_state;
 
-static float top_of(const float *s, int32_t count, float top)
+/* The largest of the scores and `top`; NaN where one of them is. Behind the scores -inf is put, as far as a vector reads. */
+static float top_of(float *s, int32_t count, float top)
 {
-    for (int32_t e = 0; e < count; e++) top = s[e] > top || isnan(s[e]) ? s[e] : top;
-    return top;
+    vec most = vec_all(top);
+    int odd = isnan(top);
+    vec_store(s + count, vec_all(-INFINITY));
+    for (int32_t e = 0; e < count; e += LANES) {
+        const vec x = vec_load(s + e);
+        most = vec_max(most, x);
+        odd |= vec_has_nan(x);
+    }
+    return odd ? NAN : vec_top(most);
 }
 
-/* s[e] <- exp(s[e] - top); returns their sum. s has room for whole vectors. */
+/* s[e] <- exp(s[e] - top), 0 behind them; returns their sum. */
 static double exponents(float *s, int32_t count, float top)
 {
     vec sum = vec_zero();
     for (int32_t e = 0; e < count; e += LANES) {
-        const lanes live = lanes_first(count - e < LANES ? count - e : LANES);
-        vec_store_first(s + e, live, vec_exp(vec_sub(vec_load(s + e), vec_all(top))));
-        sum = vec_add(sum, vec_load_first(s + e, live));
+        const vec p = vec_exp(vec_sub(vec_load(s + e), vec_all(top)));
+        vec_store(s + e, p);
+        sum = vec_add(sum, p);
     }
     return (double)vec_sum(sum);
 }

@@ -37,6 +37,8 @@ static inline vec vec_zero_below(vec x, vec value, float least)                 
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline int vec_has_nan(vec x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
+static inline __m256 vec_half_max(vec x) { return _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)); }
 static inline __m256 vec_half(vec x) { return _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)); }
 #else
 typedef __m256 vec;
@@ -72,6 +74,8 @@ static inline vec vec_zero_below(vec x, vec value, float least)
 {
     return _mm256_and_ps(_mm256_cmp_ps(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline int vec_has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0; }
+static inline __m256 vec_half_max(vec x) { return x; }
 static inline __m256 vec_half(vec x) { return x; }
 #endif
 
@@ -86,6 +90,15 @@ static inline __m128 vec_sum_four(vec a, vec b, vec c, vec d)
 static inline float vec_sum(vec x)
 {
     return _mm_cvtss_f32(vec_sum_four(x, vec_zero(), vec_zero(), vec_zero()));
+}
+
+/* The largest lane; no lane is NaN. */
+static inline float vec_top(vec x)
+{
+    const __m256 half = vec_half_max(x);
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 /* e^x: 2^n e^r with |r| <= ln 2 / 2, e^r by its series to degree 7 (largest relative error 1.2e-7 over -87.3 .. 88.7, tested).
