@@ -98,6 +98,22 @@ gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor 
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale);
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale);
 
+/* A linear-chain CRF over ragged sequences of rows (gsa_crf_args in backend.h has the equations). offset [sequences+1],
+ * targets [tokens] (-1: unobserved), allowed [tags+2, tags] or NULL: backend memory. */
+typedef struct gsa_crf_op {
+    gsa_tensor *emissions;   /* [tokens, tags] */
+    gsa_tensor *transitions; /* [tags, tags]: from row to column */
+    gsa_tensor *start, *end; /* [1, tags] */
+    int64_t sequences;
+    const int64_t *offset;
+    const uint8_t *allowed;
+    const int32_t *targets;  /* the loss reads them */
+} gsa_crf_op;
+gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op, double scale);      /* [1,1]: scale sum of -log p(targets) */
+/* The best legal path to the host, [tokens] (-1: a sequence has none), and its scores in the backend's real type, [sequences],
+ * or NULL. */
+gsa_status gsa_crf_decode(gsa_tape *tape, const gsa_crf_op *op, int32_t *path, void *score, gsa_error *error);
+
 /* Gradients of the scalar `loss` for everything that wants one; parameters' gradients are added to. */
 gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error);
 

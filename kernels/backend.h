@@ -63,6 +63,31 @@ typedef struct gsa_attend_args {
     void *dlabel_vectors, *dlabel_bias;
 } gsa_attend_args;
 
+/* A linear-chain conditional random field (Lafferty, McCallum and Pereira 2001) over ragged sequences. A path y scores
+ *   s(y) = start[y_1] + sum_t emissions[t, y_t] + sum_t transitions[y_t, y_{t+1}] + end[y_n]
+ * and is legal when nothing in it is forbidden: by `allowed`, or by a score of -inf.
+ *   nll = log sum exp s(y) over the legal y  -  log sum exp s(y) over those that agree with the targets
+ * A target of -1 agrees with every tag (with all of them known the second term is the score of one path). Targets that no legal path
+ * agrees with have nll +inf and give no gradient; an empty sequence has nll 0. Sums run in double, in log space. */
+typedef struct gsa_crf_args {
+    int64_t sequences, tokens;
+    int32_t tags, zero;
+    const int64_t *offset;   /* [sequences+1]: first token of each; 0 first, `tokens` last */
+    const void *emissions;   /* [tokens, tags] */
+    const void *transitions; /* [tags, tags]: from row to column */
+    const void *start, *end; /* [tags] */
+    const uint8_t *allowed;  /* [tags+2, tags] or NULL (all): may column follow row; row `tags`: start; row tags+1: end */
+    const int32_t *targets;  /* [tokens]; forward and backward */
+    double scale;
+    void *loss;              /* forward: one real, scale sum nll */
+    void *nll;               /* forward: [sequences] or NULL */
+    const void *dloss;       /* backward: one real */
+    void *demissions, *dtransitions, *dstart, *dend; /* NULL: not wanted */
+    int32_t *path;           /* decode: [tokens] the best legal path; of equals the one with the smallest last tag, then the
+                                smallest one before it, ...; -1 throughout a sequence that has no legal path */
+    void *score;             /* decode: [sequences] its s(y), -inf for none, 0 for an empty sequence, or NULL */
+} gsa_crf_args;
+
 typedef struct gsa_adam {
     double lr, beta1, beta2, eps;
     double correct1, correct2; /* 1 - beta^t */
@@ -164,6 +189,11 @@ struct gsa_backend {
     /* g' = factor g + l2 w; m = momentum m + g' (m NULL: none); w -= lr (m or g') */
     gsa_status (*sgd)(gsa_backend *b, void *w, void *m, const void *g, const double *control, double lr, double momentum,
                       double l2, int64_t count);
+
+    /* ---- sequences of tags */
+    gsa_status (*crf_forward)(gsa_backend *b, const gsa_crf_args *args);
+    gsa_status (*crf_backward)(gsa_backend *b, const gsa_crf_args *args);
+    gsa_status (*crf_decode)(gsa_backend *b, const gsa_crf_args *args); /* Viterbi 1967 */
 };
 
 /* The complete plain-C backend. threads >= 1. */

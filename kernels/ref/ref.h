@@ -30,6 +30,7 @@ typedef float real;
 void GSA_REF(fill_aggregate)(gsa_backend *b);
 void GSA_REF(fill_attend_backward)(gsa_backend *b);
 void GSA_REF(fill_attend_forward)(gsa_backend *b);
+void GSA_REF(fill_crf)(gsa_backend *b);
 void GSA_REF(fill_dropout)(gsa_backend *b);
 void GSA_REF(fill_elements)(gsa_backend *b);
 void GSA_REF(fill_gemm)(gsa_backend *b);

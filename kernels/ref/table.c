@@ -5,6 +5,7 @@ void GSA_REF(fill)(gsa_backend *b)
     GSA_REF(fill_aggregate)(b);
     GSA_REF(fill_attend_backward)(b);
     GSA_REF(fill_attend_forward)(b);
+    GSA_REF(fill_crf)(b);
     GSA_REF(fill_dropout)(b);
     GSA_REF(fill_elements)(b);
     GSA_REF(fill_gemm)(b);

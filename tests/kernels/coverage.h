@@ -25,8 +25,8 @@ static inline int each_entry(const char *header, void (*visit)(const char *name,
 /* Is the name among the words of some case? with_gradient: of one that has shapes for central differences. */
 static inline int entry_covered(const char *name, int with_gradient)
 {
-    for (int i = 0; op_case_at(i); i++) {
-        const op_case *op = op_case_at(i);
+    for (int i = 0; op_case_any(i); i++) {
+        const op_case *op = op_case_any(i);
         const char *at = op->covers;
         const size_t length = strlen(name);
         if (with_gradient && (op->grad_count == 0 || op->backward == NULL)) continue;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CASES = 21 };
+enum { CASES = 23 };
 static const int threads[] = { 1, 2, 3, 8, 16 };
 
 /* FNV-1a over the bits of every tensor and gradient. */
@@ -54,7 +54,7 @@ static uint64_t run(const op_case *op, int shape, int real, int team)
 /* Doubles, whose loops are the same source, take every other number of threads. */
 static void compare(int i, int real)
 {
-    const op_case *op = op_case_at(i);
+    const op_case *op = op_case_any(i);
     for (int s = 0; s < op->big_count; s++) {
         const uint64_t want = run(op, s, real, 1);
         ck_assert(want != 0);

@@ -195,6 +195,9 @@ GUARD(aggregate_backward, (B, const gsa_part *parts, const void *dy, const gsa_e
       (in, parts, dy, edges, mean, cols))
 GUARD(attend_forward, (B, const gsa_attend_args *args), (in, args))
 GUARD(attend_backward, (B, const gsa_attend_args *args), (in, args))
+GUARD(crf_forward, (B, const gsa_crf_args *args), (in, args))
+GUARD(crf_backward, (B, const gsa_crf_args *args), (in, args))
+GUARD(crf_decode, (B, const gsa_crf_args *args), (in, args))
 GUARD(cross_entropy_forward,
       (B, void *loss, const void *logits, const int32_t *targets, double scale, int64_t rows, int64_t classes),
       (in, loss, logits, targets, scale, rows, classes))
@@ -234,6 +237,7 @@ static void fill(gsa_backend *b)
     b->square_error_forward = guard_square_error_forward, b->square_error_backward = guard_square_error_backward;
     b->sum = guard_sum, b->sum_squares = guard_sum_squares, b->count_bad = guard_count_bad, b->clip = guard_clip;
     b->adam = guard_adam, b->sgd = guard_sgd;
+    b->crf_forward = guard_crf_forward, b->crf_backward = guard_crf_backward, b->crf_decode = guard_crf_decode;
 }
 
 gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
