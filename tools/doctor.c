@@ -38,7 +38,7 @@ static gsa_status write_gemm(const gsa_system *system, gsa_output *out, int thre
     gsa_status status = gsa_backend_open(system, "cpu", GSA_F32, threads, &backend, error);
     if (status != GSA_OK) return status;
     status = gemm_speed(backend, &gflops, error);
-    if (status == GSA_OK) gsa_output_format(out, "backend       %s\n", backend->name);
+    if (status == GSA_OK && threads == 1) gsa_output_format(out, "backend       %s\n", backend->name);
     if (status == GSA_OK)
         gsa_output_format(out, "gemm          %s, %.1f GFLOP/s in float at %d x %d x %d on %d thread%s\n",
                           gsa_gemm_library(), gflops, SIDE, SIDE, SIDE, threads, threads > 1 ? "s" : "");
