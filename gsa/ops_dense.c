@@ -91,6 +91,35 @@ gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b)
     return gsa_op_combine(tape, (gsa_tensor *[]){ a, b }, (const double[]){ 1, 1 }, 2);
 }
 
+/* ---- y = a b */
+typedef struct multiply_op {
+    gsa_op op;
+    gsa_tensor *a, *b;
+} multiply_op;
+
+static void multiply_back(gsa_tape *tape, gsa_op *op)
+{
+    multiply_op *m = (multiply_op *)op;
+    const int64_t n = op->out->rows * op->out->cols;
+    void *da = gsa_tape_grad(tape, m->a);
+    if (da) GSA_CALL(tape, multiply, da, op->out->grad, m->b->data, 1, n); /* da += dy b */
+    void *db = gsa_tape_grad(tape, m->b);
+    if (db) GSA_CALL(tape, multiply, db, op->out->grad, m->a->data, 1, n); /* db += dy a */
+}
+
+gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b)
+{
+    if (gsa_tape_lacks(tape, a, "multiply") || gsa_tape_lacks(tape, b, "multiply")) return NULL;
+    if (a->rows != b->rows || a->cols != b->cols)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "multiply: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
+                             (long long)a->cols, (long long)b->rows, (long long)b->cols);
+    gsa_tensor *y = gsa_tape_new(tape, a->rows, a->cols, a->wants_grad || b->wants_grad);
+    if (!y || !GSA_CALL(tape, multiply, y->data, a->data, b->data, 0, a->rows * a->cols)) return NULL;
+    multiply_op *op = gsa_tape_record(tape, sizeof *op, multiply_back, y);
+    if (op) op->a = a, op->b = b;
+    return y;
+}
+
 /* ---- y = f(x) */
 typedef struct activate_op {
     gsa_op op;

@@ -23,6 +23,73 @@ gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t ro
     return view;
 }
 
+/* ---- the same numbers in other rows: a view of the whole of x */
+gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t cols)
+{
+    int64_t values;
+    if (gsa_tape_lacks(tape, x, "reshape")) return NULL;
+    if (rows < 0 || cols < 0 || !gsa_mul(rows, cols, &values) || values != x->rows * x->cols)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "reshape: [%lld, %lld] does not fit [%lld, %lld]", (long long)x->rows,
+                             (long long)x->cols, (long long)rows, (long long)cols);
+    if (rows == x->rows && cols == x->cols) return x;
+    gsa_tensor *whole = x->whole ? x->whole : x, *view = gsa_tape_host(tape, (int64_t)sizeof *view);
+    const int64_t before = x->whole ? x->first * x->cols : 0; /* numbers of `whole` before the first */
+    if (!view) return NULL;
+    if (cols > 0 && before % cols != 0)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "reshape: a view that starts at number %lld has no rows of %lld columns", (long long)before,
+                             (long long)cols);
+    *view = (gsa_tensor){ .rows = rows,
+                          .cols = cols,
+                          .wants_grad = x->wants_grad,
+                          .whole = whole,
+                          .first = cols > 0 ? before / cols : 0,
+                          .data = x->data };
+    return view;
+}
+
+/* ---- beside each other: blocks of columns as wide as all parts allow, in a new order */
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count)
+{
+    int64_t cols = 0, width = 0;
+    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "beside: %d parts, at least 1 is needed", count);
+    for (int i = 0; i < count; i++) {
+        if (gsa_tape_lacks(tape, x[i], "beside")) return NULL;
+        if (x[i]->rows != x[0]->rows)
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "beside: part %d has %lld rows, the first %lld", i,
+                                 (long long)x[i]->rows, (long long)x[0]->rows);
+        cols += x[i]->cols, width = common_divisor(x[i]->cols, width);
+    }
+    if (count == 1 || width == 0) return x[0];
+    const int64_t rows = x[0]->rows, blocks = rows * (cols / width), bytes = blocks * (int64_t)sizeof(int32_t);
+    if (blocks > INT32_MAX)
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "beside: %lld blocks of %lld columns are too many", (long long)blocks,
+                             (long long)width);
+    int32_t *id = gsa_tape_host(tape, bytes);
+    gsa_tensor **part = gsa_tape_host(tape, count * (int64_t)sizeof *part);
+    if (tape->failed) return NULL;
+    int64_t at = 0, first = 0;
+    for (int i = 0; i < count; i++) { /* block k of row r of part i */
+        const int64_t own = x[i]->cols / width;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t k = 0; k < own; k++) id[r * (cols / width) + at + k] = (int32_t)(first + r * own + k);
+        at += own, first += rows * own;
+        part[i] = gsa_op_reshape(tape, x[i], rows * own, width);
+    }
+    gsa_tensor *y =
+        gsa_op_gather(tape, NULL, gsa_op_concat(tape, part, count), gsa_tape_upload(tape, id, bytes), blocks, 1, 0);
+    return gsa_op_reshape(tape, y, rows, cols);
+}
+
 /* ---- below each other */
 typedef struct concat_op {
     gsa_op op;
@@ -52,7 +119,7 @@ static gsa_tensor *neighbours(gsa_tape *tape, gsa_tensor *const *x, int count)
         gsa_tensor *w = x[i]->whole ? x[i]->whole : x[i];
         const int64_t at = x[i]->whole ? x[i]->first : 0;
         if (!whole) whole = w, first = end = at;
-        if (w != whole || at != end) return NULL;
+        if (w != whole || at != end || x[i]->cols != w->cols) return NULL; /* the last: reshaped */
         end += x[i]->rows;
     }
     return whole ? gsa_op_view(tape, whole, first, end - first) : x[0];

@@ -59,9 +59,12 @@ gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols);
 gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t rows);      /* rows first.. of x, no copy */
 gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count);               /* below each other; no copy where they are
                                                                                              neighbouring views already */
+gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t cols);    /* as many numbers, no copy */
+gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count);               /* [r, c_i] -> [r, sum c_i] */
 gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias);/* [r,in] [out,in] [1,out]|NULL -> [r,out] */
 gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *weight, int count); /* sum weight_i x_i */
 gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);
+gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);                /* elementwise */
 gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation);
 typedef struct gsa_row_identity { /* backend memory, [rows] each: the key of dropout (backend.h) */
     const int32_t *example, *local;

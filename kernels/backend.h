@@ -127,6 +127,7 @@ struct gsa_backend {
     /* ---- elements */
     gsa_status (*add)(gsa_backend *b, void *y, const void *a, const void *c, int64_t count);               /* y = a + c */
     gsa_status (*accumulate)(gsa_backend *b, void *y, const void *x, double scale, int64_t count);         /* y += scale x; y may be x */
+    gsa_status (*multiply)(gsa_backend *b, void *y, const void *a, const void *c, int accumulate, int64_t count); /* y = (y) + a c */
     gsa_status (*activate_forward)(gsa_backend *b, void *y, const void *x, int activation, int64_t count);
     gsa_status (*activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count);
     gsa_status (*dropout_forward)(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,

@@ -113,10 +113,25 @@ static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, co
     return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy, (const float *)x, kind, count);
 }
 
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    multiply_elements(float *y, const float *a, const float *c, int add, int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i < count) y[i] = add ? y[i] + a[i] * c[i] : a[i] * c[i];
+}
+
+static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add, int64_t count)
+{
+    int64_t blocks;
+    GSA_TRY(prepare(b, "multiply", count, &blocks));
+    return GSA_RUN(b, multiply_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a, (const float *)c, add, count);
+}
+
 void gsa_cuda_fill_elements(gsa_backend *b)
 {
     b->add = add;
     b->accumulate = accumulate;
+    b->multiply = multiply;
     b->activate_forward = activate_forward;
     b->activate_backward = activate_backward;
 }

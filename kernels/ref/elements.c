@@ -1,4 +1,4 @@
-/* elements.c - y = a + c, y += scale x, activations. Outputs may be their inputs. */
+/* elements.c - y = a + c, y += scale x, y = a c, activations. Outputs may be their inputs. */
 #include "kernels/ref/ref.h"
 
 typedef struct element_job {
@@ -41,6 +41,28 @@ static gsa_status accumulate(gsa_backend *b, void *y, const void *x, double scal
     const gsa_status status = gsa_ref_shape(b, "accumulate", count, 1);
     element_job job = { .y = y, .a = x, .scale = (real)scale, .count = count };
     if (status == GSA_OK) run_chunks(b, &job, accumulate_chunk);
+    return status;
+}
+
+static void add_product_chunk(void *context, int64_t item)
+{
+    const element_job *job = context;
+    const int64_t first = item * REF_CHUNK, last = ref_smaller(first + REF_CHUNK, job->count);
+    for (int64_t i = first; i < last; i++) job->y[i] += job->a[i] * job->c[i];
+}
+
+static void product_chunk(void *context, int64_t item)
+{
+    const element_job *job = context;
+    const int64_t first = item * REF_CHUNK, last = ref_smaller(first + REF_CHUNK, job->count);
+    for (int64_t i = first; i < last; i++) job->y[i] = job->a[i] * job->c[i];
+}
+
+static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int accumulate_too, int64_t count)
+{
+    const gsa_status status = gsa_ref_shape(b, "multiply", count, 1);
+    element_job job = { .y = y, .a = a, .c = c, .count = count };
+    if (status == GSA_OK) run_chunks(b, &job, accumulate_too ? add_product_chunk : product_chunk);
     return status;
 }
 
@@ -139,6 +161,7 @@ void GSA_REF(fill_elements)(gsa_backend *b)
 {
     b->add = add;
     b->accumulate = accumulate;
+    b->multiply = multiply;
     b->activate_forward = activate_forward;
     b->activate_backward = activate_backward;
 }

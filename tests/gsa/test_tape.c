@@ -95,6 +95,34 @@ static gsa_tensor *op_concat(leaves *l)
     gsa_tensor *part = gsa_op_view(l->tape, l->b, 1, 3);
     return gsa_op_concat(l->tape, (gsa_tensor *[]){ l->a, part, l->a }, 3);
 }
+static gsa_tensor *op_multiply(leaves *l)
+{
+    return gsa_op_multiply(l->tape, l->a, l->b);
+}
+static gsa_tensor *op_square(leaves *l)
+{
+    return gsa_op_multiply(l->tape, l->a, l->a);
+}
+static gsa_tensor *op_reshape(leaves *l)
+{
+    return gsa_op_reshape(l->tape, gsa_op_linear(l->tape, l->a, l->w, NULL), 2 * R, C / 2);
+}
+/* neighbouring views of a reshaped view: no stretch of the rows that it is a view of */
+static gsa_tensor *op_reshape_view(leaves *l)
+{
+    gsa_tensor *x = gsa_op_reshape(l->tape, gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 1, 4), 8, 2);
+    gsa_tensor *part = gsa_op_view(l->tape, x, 2, 4);
+    return gsa_op_concat(l->tape, (gsa_tensor *[]){ part, gsa_op_view(l->tape, x, 6, 1) }, 2);
+}
+static gsa_tensor *op_beside(leaves *l)
+{
+    gsa_tensor *narrow = gsa_op_linear(l->tape, l->b, gsa_op_view(l->tape, l->w, 1, 3), NULL);
+    return gsa_op_beside(l->tape, (gsa_tensor *[]){ l->a, narrow, l->a }, 3);
+}
+static gsa_tensor *op_beside_alike(leaves *l)
+{
+    return gsa_op_beside(l->tape, (gsa_tensor *[]){ l->a, l->b }, 2);
+}
 static gsa_tensor *op_view(leaves *l)
 {
     return gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 2, 3);
@@ -155,16 +183,19 @@ static gsa_tensor *op_mean_edges(leaves *l)
 static const struct {
     const char *name;
     gsa_tensor *(*make)(leaves *);
-} ops[] = { { "linear", op_linear },    { "linear without bias", op_linear_plain },
-            { "add", op_add },          { "add to itself", op_add_same },
-            { "combine", op_combine },  { "relu", op_relu },
-            { "leaky relu", op_leaky }, { "gelu", op_gelu },
-            { "tanh", op_tanh },        { "sigmoid", op_sigmoid },
-            { "dropout", op_dropout },  { "norm", op_norm },
-            { "gather", op_gather },    { "select", op_select },
-            { "mean pool", op_mean },   { "max pool", op_max },
-            { "concat", op_concat },    { "view", op_view },
-            { "attend", op_attend },    { "sum", op_sum },
+} ops[] = { { "linear", op_linear },     { "linear without bias", op_linear_plain },
+            { "add", op_add },           { "add to itself", op_add_same },
+            { "combine", op_combine },   { "relu", op_relu },
+            { "leaky relu", op_leaky },  { "gelu", op_gelu },
+            { "tanh", op_tanh },         { "sigmoid", op_sigmoid },
+            { "dropout", op_dropout },   { "norm", op_norm },
+            { "gather", op_gather },     { "select", op_select },
+            { "mean pool", op_mean },    { "max pool", op_max },
+            { "concat", op_concat },     { "view", op_view },
+            { "multiply", op_multiply }, { "square", op_square },
+            { "reshape", op_reshape },   { "reshaped view", op_reshape_view },
+            { "beside", op_beside },     { "beside, alike", op_beside_alike },
+            { "attend", op_attend },     { "sum", op_sum },
             { "mean", op_mean_edges } };
 enum { OPS = sizeof ops / sizeof *ops };
 
@@ -188,9 +219,9 @@ static double loss_of(bench *b, int which, int entropy, int backward)
                  &gsa_parameters_at(ps, 4)->value };
     gsa_tensor *y = ops[which].make(&l);
     ck_assert_msg(y != NULL, "%s: %d", ops[which].name, gsa_tape_status(b->tape, &b->error));
-    double target[64], loss;
-    int32_t label[64];
-    for (int i = 0; i < 64; i++) target[i] = 0.1 * i - 1, label[i] = i % (C + 1) - 1;
+    double target[80], loss;
+    int32_t label[80];
+    for (int i = 0; i < 80; i++) target[i] = 0.1 * i - 1, label[i] = i % (C + 1) - 1;
     gsa_tensor *t =
         entropy ? gsa_op_cross_entropy(b->tape, y, device(b->tape, label, sizeof label), 0.7)
                 : gsa_op_square_error(b->tape, y, gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols), 0.3);
@@ -337,6 +368,20 @@ START_TEST(a_wrong_shape_is_one_sentence)
             gsa_op_attend(b.tape, &(gsa_attend_op){ .edges = &(gsa_edges){ .rows = 5 }, .heads = 1, .head_dim = 3, .q = a }),
         fragment = "attend: q is [2, 3], but 5 rows";
         break;
+    case 13:
+        made = gsa_op_multiply(b.tape, a, c), fragment = "multiply: [2, 3] and [3, 2] differ";
+        break;
+    case 14:
+        made = gsa_op_reshape(b.tape, a, 4, 2), fragment = "reshape: [2, 3] does not fit [4, 2]";
+        break;
+    case 15:
+        made = gsa_op_beside(b.tape, (gsa_tensor *[]){ a, c }, 2), fragment = "beside: part 1 has 3 rows";
+        break;
+    case 16:
+        made = gsa_op_reshape(b.tape, gsa_op_view(b.tape, a, 1, 1), 1, 3);
+        made = made ? gsa_op_reshape(b.tape, gsa_op_view(b.tape, gsa_op_reshape(b.tape, a, 6, 1), 1, 4), 2, 2) : NULL;
+        fragment = "reshape: a view that starts at number 1";
+        break;
     default:
         made = gsa_op_aggregate(b.tape, &(gsa_edges){ .rows = 5 }, NULL, 0, 3, 2, 3),
         fragment = "aggregate: [2, 3] cannot hold";
@@ -482,7 +527,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS), GSA_LOOP(equal_rows_differentiate, OPS),
                                           GSA_TEST(cross_entropy_differentiates), GSA_TEST(frozen_row_gets_no_gradient) };
-    static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 14),
+    static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 18),
                                        GSA_TEST(zero_rows_pass_through_every_op) };
     static const gsa_test views[] = { GSA_TEST(neighbouring_views_join_without_a_copy) };
     static const gsa_test failures[] = { GSA_TEST(a_missing_entry_is_named),

@@ -121,6 +121,23 @@ static void accumulate_oracle(rig *r)
 {
     for (int64_t i = 0; i < S(0); i++) R_Y(0)[i] = R_X(0)[i] - 0.375 * R_X(1)[i];
 }
+/* y = a c, and y += a c */
+static gsa_status multiply_forward(rig *r)
+{
+    return r->b->multiply(r->b, R_AT(0), R_AT(1), R_AT(2), 0, S(0));
+}
+static void multiply_oracle(rig *r)
+{
+    for (int64_t i = 0; i < S(0); i++) R_Y(0)[i] = R_X(1)[i] * R_X(2)[i];
+}
+static gsa_status multiply_more_forward(rig *r)
+{
+    return r->b->multiply(r->b, R_AT(0), R_AT(1), R_AT(1), 1, S(0));
+}
+static void multiply_more_oracle(rig *r)
+{
+    for (int64_t i = 0; i < S(0); i++) R_Y(0)[i] = R_X(0)[i] + R_X(1)[i] * R_X(1)[i];
+}
 static gsa_status copy_forward(rig *r)
 {
     return r->b->copy(r->b, R_AT(0), R_AT(1), S(0) * r->b->real_bytes);
@@ -539,6 +556,10 @@ const op_case op_cases[] = {
       add_in_place_forward, NULL, add_in_place_oracle, NULL },
     { "accumulate", "accumulate", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup,
       accumulate_forward, NULL, accumulate_oracle, NULL },
+    { "multiply", "multiply", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_setup, multiply_forward, NULL,
+      multiply_oracle, NULL },
+    { "multiply and add", "multiply", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup,
+      multiply_more_forward, NULL, multiply_more_oracle, NULL },
     { "copy", "copy", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_setup, copy_forward, NULL, copy_oracle,
       NULL },
     { "zero_fill", "zero_fill", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), add_in_place_setup, zero_forward,

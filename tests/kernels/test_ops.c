@@ -4,7 +4,7 @@
 #include "support/suite.h"
 #include <math.h>
 
-enum { CASES = 23 };
+enum { CASES = 25 };
 
 static gsa_backend *backend(int real)
 {

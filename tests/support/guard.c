@@ -156,6 +156,7 @@ GUARD(bias_forward, (B, void *y, const void *bias, int64_t rows, int64_t cols), 
 GUARD(bias_backward, (B, void *dbias, const void *dy, int64_t rows, int64_t cols), (in, dbias, dy, rows, cols))
 GUARD(add, (B, void *y, const void *a, const void *c, int64_t n), (in, y, a, c, n))
 GUARD(accumulate, (B, void *y, const void *x, double scale, int64_t n), (in, y, x, scale, n))
+GUARD(multiply, (B, void *y, const void *a, const void *c, int accumulate, int64_t n), (in, y, a, c, accumulate, n))
 GUARD(activate_forward, (B, void *y, const void *x, int activation, int64_t n), (in, y, x, activation, n))
 GUARD(activate_backward, (B, void *dx, const void *dy, const void *x, int activation, int64_t n),
       (in, dx, dy, x, activation, n))
@@ -224,7 +225,7 @@ static void fill(gsa_backend *b)
     b->release = guard_release, b->alloc = guard_alloc, b->free = guard_free;
     b->upload = guard_upload, b->download = guard_download, b->copy = guard_copy, b->zero_fill = guard_zero_fill;
     b->gemm = guard_gemm, b->bias_forward = guard_bias_forward, b->bias_backward = guard_bias_backward;
-    b->add = guard_add, b->accumulate = guard_accumulate;
+    b->add = guard_add, b->accumulate = guard_accumulate, b->multiply = guard_multiply;
     b->activate_forward = guard_activate_forward, b->activate_backward = guard_activate_backward;
     b->dropout_forward = guard_dropout_forward, b->dropout_backward = guard_dropout_backward;
     b->norm_forward = guard_norm_forward, b->norm_backward = guard_norm_backward;
