@@ -25,6 +25,7 @@ const gsa_verb gsa_verb_predict = {
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes = "Classification writes the label, a tab and its probability; masked summation the numbers of the sum.",
+    .notes = "Classification writes the label, a tab and its probability; masked summation the numbers of the sum. Sentence pairs "
+             "are read as two columns with a tab between, nodes as the file of the whole graph.",
     .run = run
 };

@@ -56,6 +56,7 @@ static void add_scores(json_t *result, const gsa_session *s, const char *split, 
     if (score->examples == 0) return;
     snprintf(name, sizeof name, "%s_%s", split, s->task->metric);
     json_object_set_new(result, name, gsa_json_number(gsa_score_metric(s->task, score)));
+    gsa_json_metrics(result, s->task, split, score);
     snprintf(name, sizeof name, "%s_loss", split);
     json_object_set_new(result, name, gsa_json_number(score->loss / (double)score->targets));
     snprintf(name, sizeof name, "%s_examples", split);
@@ -64,7 +65,6 @@ static void add_scores(json_t *result, const gsa_session *s, const char *split, 
 
 static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
 {
-    static const char *const tasks[] = { "masked_summation", "text_classification" };
     gsa_score dev, test;
     const double start = gsa_seconds();
     gsa_status status = gsa_session_score(s, GSA_SPLIT_DEV, &dev, error);
@@ -74,8 +74,7 @@ static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
     const double seconds = gsa_seconds() - start;
     const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
-    json_t *r =
-        json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
+    json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
     add_scores(r, s, "dev", &dev);
     add_scores(r, s, "test", &test);
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
@@ -105,7 +104,7 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
 static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
 {
     const gsa_batches_options limits = gsa_session_batches(s);
-    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST), outputs = s->task->outputs(s->self);
+    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST);
     const int64_t most = limits.batch > 0 ? limits.batch : 64;
     int64_t *example = gsa_alloc(s->system, (size_t)most, sizeof *example);
     gsa_status status = example ? GSA_OK : gsa_out_of_memory(error, "a batch", most * 8);
@@ -113,7 +112,7 @@ static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_erro
         const int64_t count = examples - from < most ? examples - from : most;
         for (int64_t i = 0; i < count; i++) example[i] = from + i;
         status = gsa_session_outputs(s, GSA_SPLIT_TEST, example, (int32_t)count, error);
-        for (int64_t i = 0; i < count && status == GSA_OK; i++) s->task->print(s->self, s->out + i * outputs, output);
+        if (status == GSA_OK) s->task->print(s->self, s->out, &s->batch, output);
     }
     gsa_release(s->system, example);
     return status;

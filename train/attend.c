@@ -91,9 +91,9 @@ static gsa_status make_sheets(gsa_looker *l, gsa_error *error)
 {
     const gsa_session *s = &l->session;
     const gsa_example example = { .struct_size = sizeof example,
-                                  .length = s->batch.length[0],
+                                  .length = s->batch.sequence[0].length[0],
                                   .heads = s->model.settings.heads,
-                                  .text = s->model.reads_text ? s->batch.text : NULL };
+                                  .text = s->model.reads_text ? s->batch.sequence[0].text : NULL };
     gsa_status status = GSA_OK;
     for (int i = 0, at = 0; i < l->layers; i++)
         for (int p = 0; p < gsa_stack_patterns(l->stack, l->first_layer + i) && status == GSA_OK; p++, at++) {
@@ -140,7 +140,7 @@ static gsa_status watch(gsa_looker *l, gsa_error *error)
         return gsa_fail(error, GSA_ERR_LIMIT,
                         "the picture has %lld edges, at most %lld are wanted (--max-edges, or one --layer)",
                         (long long)total, (long long)l->options->most_edges);
-    return gsa_stack_watch(l->session.model.graph, l->watched, l->n_watched, error);
+    return gsa_stack_watch(gsa_model_batch_of(l->session.model.graph, 0), l->watched, l->n_watched, error);
 }
 
 /* Sum: 1; mean: 1/degree; the same in each head. */
@@ -205,10 +205,10 @@ static void show(char line[LINE], const char *before, gsa_slice text)
 
 static void say_unknown(const gsa_looker *l)
 {
-    const gsa_minibatch *batch = &l->session.batch;
+    const gsa_minibatch_sequence *batch = &l->session.batch.sequence[0];
     char line[LINE] = "words that the model does not know:";
     int unknown = 0;
-    if (l->session.model.features > 0) return;
+    if (gsa_learner_columns(&l->session.model, 0) > 0) return;
     for (int64_t i = 0; i < batch->tokens; i++) {
         if (batch->id[i] != GSA_WORD_UNKNOWN) continue;
         if (unknown++ < SHOWN_WORDS) show(line, unknown > 1 ? ", " : " ", batch->text[i]);
@@ -221,8 +221,8 @@ static void say_unknown(const gsa_looker *l)
 static void show_node(const gsa_looker *l, const gsa_schema *schema, int kind, int64_t index, const char *before, char *line)
 {
     const gsa_kind *k = gsa_schema_kind(schema, kind);
-    if (l->session.model.features == 0 && (k->start == GSA_INPUT || k->start == GSA_COPY)) {
-        show(line, before, l->session.batch.text[index]);
+    if (gsa_learner_columns(&l->session.model, 0) == 0 && (k->start == GSA_INPUT || k->start == GSA_COPY)) {
+        show(line, before, l->session.batch.sequence[0].text[index]);
         return;
     }
     snprintf(line + strlen(line), LINE - strlen(line), "%s%s %lld", before, k->name, (long long)index);
@@ -301,7 +301,7 @@ static void say_last_layer(const gsa_looker *l)
 static gsa_status write(const gsa_looker *l, gsa_error *error)
 {
     const gsa_session *s = &l->session;
-    const gsa_picture_stack stack = { .text = s->model.features > 0 ? NULL : s->batch.text, .memory = -1 };
+    const gsa_picture_stack stack = { .text = gsa_learner_columns(&s->model, 0) > 0 ? NULL : s->batch.sequence[0].text, .memory = -1 };
     const gsa_picture picture = { gsa_stack_text(l->stack), &stack, l->sheets, 1, l->n_sheets };
     gsa_output *output;
     gsa_status status = gsa_output_open(s->system, l->apply->output ? l->apply->output : "-", &output, error);
@@ -315,7 +315,10 @@ static gsa_status write(const gsa_looker *l, gsa_error *error)
 static gsa_status look(gsa_looker *l, gsa_error *error)
 {
     gsa_session *s = &l->session;
-    l->stack = s->model.stack;
+    l->stack = gsa_learner_encoder(&s->model);
+    if (gsa_model_runs(s->model.net) > 1)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "the model has %d runs of its encoder, and a picture shows one",
+                        gsa_model_runs(s->model.net));
     gsa_status status = choose_layers(l, error);
     if (status == GSA_OK) status = read_example(l, error);
     if (status == GSA_OK) status = s->task->fill(s->self, GSA_SPLIT_TEST, &l->example, 1, &s->batch, error);

@@ -165,3 +165,29 @@ gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registr
     else if (parsed) gsa_fail_at(error, status, "%s: [encoder.N]", recipe->ini.path);
     return status;
 }
+
+static int reads_memory(const gsa_pattern *pattern)
+{
+    const gsa_schema *schema = gsa_pattern_schema(pattern);
+    for (int k = 0; k < gsa_schema_kinds(schema); k++)
+        if (gsa_schema_kind(schema, k)->start == GSA_MEMORY) return 1;
+    return 0;
+}
+
+gsa_status gsa_recipe_memory_layer(const gsa_stack_spec *spec, const gsa_registry *registry, int *layer, gsa_error *error)
+{
+    int before = 0;
+    *layer = -1;
+    for (int i = 0; i < spec->n_segments; before += spec->segments[i++].layers) {
+        for (int p = 0; p < spec->segments[i].n_parts; p++) {
+            const gsa_part_spec *part = &spec->segments[i].parts[p];
+            gsa_pattern *pattern;
+            const gsa_status status =
+                gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, error);
+            if (status != GSA_OK) return status;
+            if (*layer < 0 && reads_memory(pattern)) *layer = before;
+            gsa_pattern_release(pattern);
+        }
+    }
+    return GSA_OK;
+}

@@ -5,13 +5,16 @@
 #include "graph/topology.h"
 
 #define GSA_RECIPE_KEYS(KEY)                                                                                                \
-    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification", "text_classification", "what is learned")         \
+    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification",                \
+        "text_classification", "what is learned")                                                                           \
     KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                          \
     KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                        \
     KEY(task, d, INT, 2, 65536, NULL, "10", "masked summation: columns; column 0 is the mask")                              \
     KEY(task, train, INT, 1, 1e9, NULL, "10000", "masked summation: training examples")                                     \
     KEY(task, dev, INT, 0, 1e9, NULL, "500", "masked summation: development examples")                                      \
     KEY(task, test, INT, 0, 1e9, NULL, "2000", "masked summation: test examples")                                           \
+    KEY(task, features, CHOICE, 0, 0, "difference,product", "difference",                                                   \
+        "sentence pairs: the head reads a, b, |a - b| and a - b, or a times b")                                             \
     KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")  \
     KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                   \
     KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                           \
@@ -72,12 +75,17 @@
     KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
     KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
     KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \
-    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa", "auto",                                                   \
-        "of the text files; auto: told by the first line")                                                                  \
+    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli", "auto",                                                   \
+        "of the text files; auto: told by the first line; sentence pairs: tsv, or snli's JSON lines")                       \
+    KEY(data, columns, PATH, 0, 0, NULL, "",                                                                                \
+        "sentence pairs, tsv: a list of label, a, b, and - for what is passed over; none: as the header says, or "          \
+        "label,a,b. Nodes: another order of id,split,label,features")                                                       \
+    KEY(data, features, INT, 0, 1 << 24, NULL, "0", "nodes: columns of their features; 0: as the data says")                \
+    KEY(data, normalize, BOOL, 0, 0, NULL, "0", "nodes: divide the features of each by their sum")                          \
     KEY(data, header, BOOL, 0, 0, NULL, "0", "tsv: the first line names the columns")                                       \
     KEY(data, subtrees, BOOL, 0, 0, NULL, "0", "sst: train on every labelled phrase")                                       \
     KEY(data, phrase_min, INT, 1, 1e6, NULL, "1", "sst subtrees: tokens that a phrase below the root must have")            \
-    KEY(data, unique, BOOL, 0, 0, NULL, "0", "training: keep the first of equal (text, label) pairs only")                  \
+    KEY(data, unique, BOOL, 0, 0, NULL, "0", "text classification: train on the first of equal (text, label) pairs only")                  \
     KEY(data, classes, INT, 0, 1e6, NULL, "0", "number of labels that the training data must have; 0: any from 2")          \
     KEY(data, lower, BOOL, 0, 0, NULL, "0", "lower-case the text")                                                          \
     KEY(data, tokens, CHOICE, 0, 0, "words,chars", "words", "words between blanks, or their characters")                    \
@@ -103,10 +111,11 @@ typedef struct gsa_recipe_values {
 size_t gsa_key_offset(int index);
 
 /* Choices, in the order of the table. */
-enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION };
+enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION };
+enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
-enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA };
+enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };
 

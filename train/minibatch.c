@@ -11,46 +11,66 @@ static int hold(const gsa_system *system, void **at, int64_t *room, int64_t coun
     return *at != NULL;
 }
 
-#define HOLD(member, slot, wanted)                                                                                          \
-    (at = batch->member, ok = hold(batch->system, &at, &batch->room[slot], wanted, sizeof *batch->member),                  \
-     batch->member = at, ok)
+/* The same for a member of `owner`; `ok` and `at` are the caller's. */
+#define HOLD(owner, member, slot, wanted)                                                                                   \
+    (at = (owner)->member, ok = hold(batch->system, &at, &(owner)->room[slot], wanted, sizeof *(owner)->member),            \
+     (owner)->member = at, ok)
 
-gsa_status gsa_minibatch_size(gsa_minibatch *batch, int32_t count, int64_t tokens, int64_t width, int64_t outputs,
-                              gsa_error *error)
+gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *error)
 {
     void *at;
     int ok;
-    int64_t features = 0, targets = 0;
-    if (!gsa_mul(tokens, width, &features) || !gsa_mul(count, width ? outputs : 0, &targets))
+    if (!HOLD(batch, row, 0, count) || !HOLD(batch, nought, 1, count))
+        return gsa_out_of_memory(error, "a batch", count * INT64_C(8));
+    for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->nought[i] = 0;
+    batch->count = count, batch->tokens = batch->targets = 0;
+    return GSA_OK;
+}
+
+gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32_t count, int64_t tokens, int64_t width,
+                                       gsa_error *error)
+{
+    gsa_minibatch_sequence *s = &batch->sequence[sequence];
+    void *at;
+    int ok, whole = HOLD(s, length, 0, count) && HOLD(s, number, 4, count);
+    int64_t features;
+    if (!gsa_mul(tokens, width, &features))
         return gsa_fail(error, GSA_ERR_LIMIT, "a batch of %lld rows x %lld columns is too large", (long long)tokens,
                         (long long)width);
-    int whole = HOLD(number, 0, count) && HOLD(row, 1, count) && HOLD(nought, 2, count) && HOLD(length, 3, count) &&
-                HOLD(label, 4, count);
-    if (width == 0) {
-        int64_t texts = batch->room[5]; /* id and text grow together */
-        whole = whole && HOLD(id, 5, tokens);
-        at = batch->text;
-        whole = whole && hold(batch->system, &at, &texts, batch->room[5], sizeof *batch->text);
-        batch->text = at;
-    } else {
-        whole = whole && HOLD(feature, 6, features) && HOLD(target, 7, targets);
-    }
-    if (!whole) return gsa_out_of_memory(error, "a batch", (tokens + features + targets) * 4);
-    for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->nought[i] = 0;
-    batch->count = count, batch->tokens = tokens;
+    if (width == 0) whole = whole && HOLD(s, id, 1, tokens) && HOLD(s, text, 2, tokens);
+    else whole = whole && HOLD(s, feature, 3, features);
+    if (!whole) return gsa_out_of_memory(error, "a batch", width ? features * 4 : tokens * 20);
+    for (int32_t i = 0; i < count; i++) s->number[i] = batch->first + i;
+    s->count = count, s->tokens = tokens, batch->tokens += tokens;
+    return GSA_OK;
+}
+
+gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms, gsa_error *error)
+{
+    void *at;
+    int ok;
+    int64_t numbers;
+    if (!gsa_mul(targets, terms, &numbers))
+        return gsa_fail(error, GSA_ERR_LIMIT, "a batch of %lld targets x %lld numbers is too large", (long long)targets,
+                        (long long)terms);
+    if (!(terms ? HOLD(batch, target, 3, numbers) : HOLD(batch, label, 2, targets)))
+        return gsa_out_of_memory(error, "a batch", (terms ? numbers : targets) * 4);
+    batch->targets = targets;
     return GSA_OK;
 }
 
 void gsa_minibatch_release(gsa_minibatch *batch)
 {
-    gsa_release(batch->system, batch->number);
+    for (int s = 0; s < GSA_BATCH_SEQUENCES; s++) {
+        gsa_release(batch->system, batch->sequence[s].number);
+        gsa_release(batch->system, batch->sequence[s].length);
+        gsa_release(batch->system, batch->sequence[s].id);
+        gsa_release(batch->system, batch->sequence[s].text);
+        gsa_release(batch->system, batch->sequence[s].feature);
+    }
     gsa_release(batch->system, batch->row);
     gsa_release(batch->system, batch->nought);
-    gsa_release(batch->system, batch->length);
     gsa_release(batch->system, batch->label);
-    gsa_release(batch->system, batch->id);
-    gsa_release(batch->system, batch->text);
-    gsa_release(batch->system, batch->feature);
     gsa_release(batch->system, batch->target);
     *batch = (gsa_minibatch){ 0 };
 }

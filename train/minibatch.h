@@ -4,25 +4,40 @@
 #include "graph/system.h"
 #include "graph/topology.h"
 
-typedef struct gsa_minibatch {
-    const gsa_system *system;
-    int32_t count, zero;
+enum { GSA_BATCH_SEQUENCES = 4 };
+
+typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
+    int32_t count, zero; /* examples: the batch's, or others (characters: one a word) */
     int64_t tokens;
-    int32_t *number; /* [count] place in the global batch: the key of dropout */
-    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head */
-    int32_t *nought; /* [count] zeros */
+    int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of other examples than the batch's */
     int32_t *length; /* [count] */
-    int32_t *label;  /* [count] class, or -1 */
     int32_t *id;     /* [tokens], with words */
     gsa_slice *text; /* [tokens], with words */
     float *feature;  /* [tokens, width], without */
-    float *target;   /* [count, outputs], without */
-    int64_t room[8];
+    int64_t room[5];
+} gsa_minibatch_sequence;
+
+typedef struct gsa_minibatch {
+    const gsa_system *system;
+    int32_t count;
+    int32_t first;   /* set before a batch begins: place of its first example in the global batch */
+    int64_t tokens;  /* of all sequences */
+    int64_t targets; /* rows of what the head gives */
+    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head */
+    int32_t *nought; /* [count] zeros */
+    int32_t *label;  /* [targets] class, or -1 */
+    float *target;   /* [targets, terms], of tasks whose targets are numbers */
+    gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
+    int64_t room[4];
 } gsa_minibatch;
 
-/* Room for these sizes; sets count and tokens, fills row and nought. width 0: words. */
-gsa_status gsa_minibatch_size(gsa_minibatch *batch, int32_t count, int64_t tokens, int64_t width, int64_t outputs,
-                              gsa_error *error);
+/* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are filled. */
+gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *error);
+/* Room for one sequence's `count` lengths, and its tokens: words, or with width > 0 features; number counts from `first`. */
+gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32_t count, int64_t tokens, int64_t width,
+                                       gsa_error *error);
+/* Room for the targets: labels, or with terms > 0 numbers. */
+gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms, gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */
 
 #endif

@@ -129,6 +129,11 @@ static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
 {
     char why[PLACE];
     const gsa_recipe_values *v = &recipe->values;
+    const int pairs = v->task_name == GSA_TASK_SENTENCE_PAIRS;
+    if (pairs && v->data_format != GSA_TEXT_AUTO && v->data_format != GSA_TEXT_TSV && v->data_format != GSA_TEXT_SNLI)
+        return wrong(recipe, "data", "format", error, "holds single texts, sentence pairs are tsv or snli");
+    if (v->task_name == GSA_TASK_TEXT_CLASSIFICATION && v->data_format == GSA_TEXT_SNLI)
+        return wrong(recipe, "data", "format", error, "= snli holds pairs, which task.name = sentence_pairs reads");
     if (v->task_name != GSA_TASK_MASKED_SUMMATION) return GSA_OK;
     if (v->task_k > v->task_n) {
         snprintf(why, sizeof why, "= %lld is more than n = %lld", (long long)v->task_k, (long long)v->task_n);
@@ -158,11 +163,12 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
     const gsa_recipe_values *v = &recipe->values;
     if (v->train_batch == 0 && v->train_batch_tokens == 0)
         return wrong(recipe, "train", "batch", error, "and batch_tokens are both 0: one of them must limit a batch");
-    if (v->train_batch * v->train_accumulate > INT32_MAX)
-        return wrong(recipe, "train", "accumulate", error, "times batch exceeds 2147483647 examples");
+    if (v->train_batch * v->train_accumulate > 1 << 26) /* what gsa_model_sequence numbers */
+        return wrong(recipe, "train", "accumulate", error, "times batch exceeds 67108864 examples");
     if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
         return wrong(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
-    if (v->data_vectors_frozen && !*v->data_vectors && v->task_name == GSA_TASK_TEXT_CLASSIFICATION)
+    if (v->data_vectors_frozen && !*v->data_vectors &&
+        (v->task_name == GSA_TASK_TEXT_CLASSIFICATION || v->task_name == GSA_TASK_SENTENCE_PAIRS))
         return wrong(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");
     return GSA_OK;
 }

@@ -32,5 +32,7 @@ int gsa_recipe_sections(const gsa_recipe *recipe);
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 /* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error);
+/* Layers of a stack before one that reads a memory; -1: it reads none. */
+gsa_status gsa_recipe_memory_layer(const gsa_stack_spec *spec, const gsa_registry *registry, int *layer, gsa_error *error);
 
 #endif

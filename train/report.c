@@ -22,6 +22,17 @@ gsa_status gsa_json_text(const gsa_system *system, json_t *object, char **text, 
     return *text ? GSA_OK : gsa_out_of_memory(error, "the result", 4096);
 }
 
+void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split, const gsa_score *score)
+{
+    gsa_fact facts[4];
+    char name[64];
+    const int count = task->metrics ? task->metrics(score, facts, 4) : 0;
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s_%s", split, facts[i].name);
+        json_object_set_new(object, name, gsa_json_number(facts[i].value));
+    }
+}
+
 static void tell(gsa_trainer *t, const gsa_progress *progress)
 {
     if (t->options->progress) t->options->progress(t->options->context, progress);
@@ -88,6 +99,7 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_er
                              "train_loss", gsa_json_number(p.loss), "seconds", gsa_json_number(gsa_seconds() - t->started));
     if (dev) {
         json_object_set_new(line, t->metric, gsa_json_number(value));
+        gsa_json_metrics(line, task, "dev", dev);
         json_object_set_new(line, "dev_loss", gsa_json_number(loss));
         gsa_curve_add(&t->curve, 1, p.step, value);
     }
@@ -100,7 +112,7 @@ gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error)
     if (!t->folder) return GSA_OK;
     char *path = gsa_path_join(t->system, t->folder, "curve.svg", error);
     if (!path) return GSA_ERR_MEMORY;
-    snprintf(title, sizeof title, "%s, seed %lld", gsa_stack_text(t->session.model.stack),
+    snprintf(title, sizeof title, "%s, seed %lld", gsa_stack_text(gsa_learner_encoder(&t->session.model)),
              (long long)t->session.recipe.values.train_seed);
     snprintf(metric, sizeof metric, "dev %s", t->session.task->metric);
     const gsa_status status = gsa_curve_write(&t->curve, path, title, metric, error);
@@ -111,15 +123,14 @@ gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error)
 static json_t *result_of(gsa_trainer *t, const gsa_score *test)
 {
     const gsa_session *s = &t->session;
-    static const char *const tasks[] = { "masked_summation", "text_classification" };
     gsa_fact facts[8];
     char name[64];
     const int n = s->task->facts(s->self, facts, 8);
-    json_t *r =
-        json_pack("{s:s, s:s}", "task", tasks[s->recipe.values.task_name], "encoder", gsa_stack_text(s->model.stack));
+    json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
     if (t->counts.evaluated >= 0) json_object_set_new(r, t->metric, gsa_json_number(t->best ? t->sums.best : t->sums.last));
     snprintf(name, sizeof name, "test_%s", s->task->metric);
     if (test->examples > 0) json_object_set_new(r, name, gsa_json_number(gsa_score_metric(s->task, test)));
+    if (test->examples > 0) gsa_json_metrics(r, s->task, "test", test);
     for (int i = 0; i < n; i++) json_object_set_new(r, facts[i].name, gsa_json_number(facts[i].value));
     const double seconds = gsa_seconds() - t->started;
     json_object_set_new(r, "epochs", json_integer(t->counts.epoch));

@@ -83,11 +83,11 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)
         status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
-    if (status == GSA_OK) status = gsa_inputs_hash(system, s->model.stack, &s->inputs, error);
+    const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
+    if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
     if (status == GSA_OK && options->checkpoint)
-        status = gsa_inputs_check(system, s->model.stack, s->inputs, options->checkpoint, error);
-    if (status == GSA_OK && *gsa_stack_report(s->model.stack))
-        options->say(options->context, gsa_stack_report(s->model.stack));
+        status = gsa_inputs_check(system, encoder, s->inputs, options->checkpoint, error);
+    if (status == GSA_OK && *gsa_stack_report(encoder)) options->say(options->context, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);
     return status;
 }
@@ -108,15 +108,16 @@ void gsa_session_release(gsa_session *session)
 
 gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
 {
-    const int64_t values = count * (int64_t)s->task->outputs(s->self);
+    s->batch.first = 0;
+    gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
+    if (status != GSA_OK) return status;
+    const int64_t values = s->batch.targets * s->model.plan.outputs;
     if (values > s->out_room || !s->out) {
         gsa_release(s->system, s->out);
         s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
         s->out_room = s->out ? values : 0;
         if (!s->out) return gsa_out_of_memory(error, "the outputs", values * 8);
     }
-    gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
-    if (status != GSA_OK) return status;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
     gsa_tensor *out = gsa_learner_forward(&s->model, &s->batch);
     status = gsa_tape_status(s->model.tape, error);

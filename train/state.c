@@ -158,7 +158,7 @@ static gsa_status save_model(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_output *output;
     const gsa_note notes[] = { { "format", "gsa" },
                                { "version", GSA_VERSION },
-                               { "encoder", gsa_stack_text(t->session.model.stack) } };
+                               { "encoder", gsa_stack_text(gsa_learner_encoder(&t->session.model)) } };
     gsa_status status = gsa_checkpoint_file(checkpoint, "model.safetensors", &output, error);
     if (status != GSA_OK) return status;
     gsa_trainer_swap_kept(t);

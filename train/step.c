@@ -19,12 +19,11 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     gsa_session *s = &t->session;
     double loss_now = 0;
     const int32_t count = (int32_t)(to - from);
+    s->batch.first = (int32_t)from;
     gsa_status status = s->task->fill(s->self, GSA_SPLIT_TRAIN, example + from, count, &s->batch, error);
     if (status != GSA_OK) return status;
-    for (int32_t i = 0; i < count; i++) s->batch.number[i] = (int32_t)from + i;
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
-    gsa_tape_examples(tape, s->batch.number, count);
     gsa_tensor *loss = s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
     if (status == GSA_OK) status = read_loss(s->backend, loss, &loss_now, error);
@@ -34,10 +33,12 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     return status;
 }
 
-static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, double *loss, gsa_error *error)
+static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, double *loss,
+                            gsa_error *error)
 {
     const gsa_session *s = &t->session;
-    const double scale = 1.0 / ((double)count * (double)s->task->targets(s->self));
+    const int32_t terms = s->model.plan.terms;
+    const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
     gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
     for (int64_t from = 0, to; from < count && status == GSA_OK; from = to) {
         to = gsa_batches_piece(&t->batches, example, count, from);
@@ -53,8 +54,9 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     double loss = 0;
     const int64_t tokens = t->step_tokens;
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
+    const int64_t targets = gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
-    gsa_status status = gradients(t, example, count, &loss, error);
+    gsa_status status = gradients(t, example, count, targets, &loss, error);
     if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, &t->norm, error);
     if (status != GSA_OK) return status;
     const int bad = !isfinite(t->norm);
@@ -66,8 +68,8 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     t->counts.step++, t->counts.cursor++, t->step_steps++;
     t->counts.tokens += t->step_tokens - tokens;
     if (isfinite(loss)) {
-        t->sums.epoch_loss += loss * (double)count, t->counts.epoch_targets += count;
-        t->sums.report_loss += loss * (double)count, t->counts.report_targets += count;
+        t->sums.epoch_loss += loss * (double)targets, t->counts.epoch_targets += targets;
+        t->sums.report_loss += loss * (double)targets, t->counts.report_targets += targets;
     }
     return GSA_OK;
 }

@@ -1,20 +1,41 @@
-/* task.h - a task: what is read, what the head gives, what is lost, how it is scored. The driver does the rest.
+/* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how it is scored. The driver does
+ * the rest.
+ *
+ *     examples --fill--> minibatch --inputs--> rows --runs--> readouts --features--> head --> out --loss, score, print
+ *
+ * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
+ * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
+ * metric) or numbers. So each of these is a file in tasks/ and nothing else:
+ *
+ *     task                  sequences          runs                            out, one row for each ...
+ *     masked summation      x                  encoder(x)                      example
+ *     text classification   text               encoder(text)                   example
+ *     sentence pairs        a, b               encoder(a), encoder(b)          example
+ *     tagging               words, characters  encoder(words), char(chars)     token of words
+ *     nodes of a graph      nodes              encoder(nodes), one example     node; those of other splits have label -1
+ *     language modelling    text               encoder(text), causal           token; its label is the next one
+ *     translation           source, target     encoder(source), decoder        token of target
  *
  * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To add one: a file in
- *       tasks/, a name in keys.h (task.name), a row in gsa_task_find. */
+ *       tasks/, a name in keys.h (task.name), a row in task.c. */
 #ifndef GSA_TASK_H
 #define GSA_TASK_H
 #include "gsa/checkpoint.h"
 #include "gsa/input.h"
+#include "gsa/model.h"
 #include "train/minibatch.h"
 #include "train/recipe.h"
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
+enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };
+
+struct gsa_learner; /* model.h */
 
 typedef struct gsa_score { /* sums over examples */
     double loss, right;    /* right: of metrics that are shares */
     int64_t targets;       /* numbers that the loss is a mean of */
-    int64_t examples;
+    int64_t examples;      /* that `right` is a share of: targets with a label */
+    int64_t hits, found, wanted; /* of metrics that are F1: right ones among those found, and among those to be found */
 } gsa_score;
 
 typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
@@ -31,34 +52,70 @@ typedef struct gsa_task_options {
     void *context;
 } gsa_task_options;
 
+typedef struct gsa_plan_stack {
+    const char *name; /* runs name it; first word of its parameters' names */
+    const char *spec; /* NULL: the recipe's encoder; else text, of another key of the recipe */
+    uint32_t reads;   /* gsa_readout_use: what the task reads of its runs */
+} gsa_plan_stack;
+
+/* What the learner builds. Texts are borrowed and outlive it. */
+typedef struct gsa_plan {
+    const char *sequence[GSA_BATCH_SEQUENCES];     /* names */
+    int32_t input_of[GSA_BATCH_SEQUENCES];         /* which input makes a sequence's rows */
+    gsa_input_options input[GSA_BATCH_SEQUENCES];  /* name NULL: "input"; the learner gives each its dropout site */
+    gsa_plan_stack stack[GSA_PLAN_STACKS];
+    gsa_model_run run[GSA_PLAN_RUNS];
+    int32_t n_sequences, n_inputs, n_stacks, n_runs;
+    int32_t head_run;    /* the head reads this run's summary, where its stack gives it, else its sequence */
+    int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features` makes them */
+    int32_t outputs;     /* columns of out */
+    int32_t terms;       /* numbers of a target that the loss is a mean of; 0: 1 (labels) */
+} gsa_plan;
+
+typedef struct gsa_plan_options {
+    const gsa_recipe *recipe;
+    const char *encoder; /* its spec, for messages */
+    int memory_layer;    /* layers of the encoder before it reads a memory; -1: it reads none */
+} gsa_plan_options;
+
 typedef struct gsa_task {
+    const char *name;   /* as in recipes */
     const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
-    int32_t rising;     /* larger is better */
+    int32_t rising;     /* larger is better: the share score.right / score.examples; else the mean loss */
     int32_t zero;
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
-    int64_t (*examples)(const void *self, int split); /* 0: the split is not there */
-    const int32_t *(*lengths)(const void *self, int split);
-    int32_t (*outputs)(const void *self); /* width of the head */
-    int64_t (*targets)(const void *self); /* numbers of one example that the loss is a mean of */
-    void (*input)(const void *self, gsa_input_options *options);
-    /* Once the parameters stand: word vectors. NULL: nothing to do. */
-    gsa_status (*prepare)(void *self, gsa_input *input, gsa_backend *backend, gsa_error *error);
+    gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error);
+    int64_t (*examples)(const void *self, int split);       /* 0: the split is not there */
+    const int32_t *(*lengths)(const void *self, int split); /* tokens of each example, in all its sequences together */
+    /* Targets of some examples: those that the loss is a mean of. NULL: one each. */
+    int64_t (*targets)(const void *self, int split, const int64_t *example, int64_t count);
+    /* Once the inputs stand: word vectors, parameters of the task's own. NULL: nothing to do. */
+    gsa_status (*prepare)(void *self, struct gsa_learner *learner, gsa_error *error);
     gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error);
+    /* The rows that `run` starts from, made of those that the input made and of what the runs before it gave: words of characters.
+     * NULL: the input's. With it runs are executed in the plan's order, each as a whole. */
+    gsa_tensor *(*rows)(const void *self, gsa_tape *tape, int run, gsa_tensor *own, const gsa_readout *readouts);
+    /* readouts [runs] -> [rows, head_inputs x hidden]. NULL: the head reads run 0's as it is. */
+    gsa_tensor *(*features)(const void *self, gsa_tape *tape, const gsa_readout *readouts);
     gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);
     /* Up to `room` facts beside the result (baselines); their number. */
     int (*facts)(const void *self, gsa_fact *facts, int room);
-    /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; one output line from a row of `out` */
+    /* Likewise of a score beside the metric: "f1" makes dev_f1, test_f1. NULL: none. */
+    int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
+    /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
-    void (*print)(const void *self, const double *out, gsa_output *output);
-    /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no text. */
+    void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
+    /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
 } gsa_task;
 
-extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification;
+extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
+    gsa_task_node_classification;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
+int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);
 
 #endif

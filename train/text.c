@@ -12,7 +12,7 @@ static const char FASTTEXT[] = "__label__";
 
 const char *gsa_text_format_name(int32_t format)
 {
-    static const char *const names[] = { "auto", "tsv", "fasttext", "sst", "stsa" };
+    static const char *const names[] = { "auto", "tsv", "fasttext", "sst", "stsa", "snli" };
     return names[format];
 }
 

@@ -63,6 +63,8 @@ gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, char **resu
 gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
 /* "FOLDER/NAME", released by the caller; NULL after a failure. */
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error);
+/* The task's metrics beside the first: "dev_f1". */
+void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split, const gsa_score *score);
 /* The object as one line, owned by the system; takes the object over. */
 gsa_status gsa_json_text(const gsa_system *system, json_t *object, char **text, gsa_error *error);
 

@@ -36,6 +36,15 @@ static void write_fixtures(void)
     gsa_cli_write("train.tsv",
                   "pos\tgood film\nneg\tbad film\npos\ta very good film\nneg\ta bad one\npos\tgood\nneg\tbad\n");
     gsa_cli_write("dev.tsv", "pos\tgood one\nneg\tbad bad film\n");
+    gsa_cli_write("pairs.ini", "[task]\nname = sentence_pairs\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
+                               "epochs = 1\n[data]\ntrain = pairs.tsv\n");
+    gsa_cli_write("pairs.tsv", "yes\ta b\tb\nno\ta b\tc\n");
+    gsa_cli_write("pairs.jsonl",
+                  "{\"gold_label\": \"yes\", \"sentence1\": \"a\", \"sentence2\": \"a\"}\n{\"gold_label\": 1}\n");
+    gsa_cli_write("nodes.ini",
+                  "[task]\nname = node_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
+                  "epochs = 1\nbatch = 1\n[data]\ntrain = nodes.tsv\n");
+    gsa_cli_write("nodes.tsv", "0\ttrain\tx\t0:1\n1\ttrain\ty\t1:one\n");
     gsa_cli_write("ragged.tsv", "pos\tgood film\nneg\tbad film\nno tab here\n");
     gsa_cli_write("unseen.tsv", "pos\tgood\nmeh\tso so\n");
     gsa_cli_write("utf8.tsv", "pos\tgood\nneg\tb\xff\x61\n");

@@ -20,6 +20,22 @@ const char rig_text[] =
     "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\nposition = learned\n"
     "position_max = 16\nbias = q,v,o\n" TRAINING "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
 
+const char rig_pairs[] =
+    "[task]\nname = sentence_pairs\n"
+    "[model]\nencoder = bpt:k=1,bpt:k=1+cross\nhidden = 8\nheads = 2\nffn = 12\nhead_hidden = 6\ninput = norm_dropout\n"
+    "dropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\n"
+    "position = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
+    "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
+
+/* Is b a part of a? */
+static const char train_pairs[] =
+    "yes\ta red cat sat\ta cat sat\nno\ta red cat sat\ta dog sat\nyes\tfine day\tday\nno\tfine day\tnight\n"
+    "yes\tone two three four five\ttwo four\nno\tone two three four five\tsix\nyes\ta\ta\nno\ta\tb\nyes\ta b\tb\n"
+    "no\ta b\tc\nyes\tthe dog ran home\tthe dog ran\nno\tthe dog ran home\ta cat ran home\nyes\tsix seven\tseven\n"
+    "no\tsix seven\tone\nyes\tred night\tnight\nno\tred night\tday\nyes\ta b c d e f g\tg\nno\ta b c\tg f e d c b a\n"
+    "yes\tcold , slow\tslow\nno\tcold , slow\tfast\nyes\thome\thome\nno\thome\tday night\n";
+static const char dev_pairs[] = "yes\tone two six\ttwo\nno\tone two six\tseven\nno\tcat\tno dog here\nyes\tc d\td\n";
+
 static const char train_text[] =
     "good\ta fine film\nbad\tdull\ngood\tso very good indeed , yes\nbad\tan awful and tedious mess\ngood\tfun\nbad\tno fun\n"
     "good\twarm and funny\nbad\tcold , slow and long\ngood\tfine acting\nbad\tbad acting\ngood\ta good story\nbad\ta bad "
@@ -37,6 +53,10 @@ void rig_open(rig *r, const char *recipe, int real, int threads)
     gsa_put_file(r->path, recipe, (int64_t)strlen(recipe));
     gsa_put_file(gsa_scratch_path(&r->scratch, "train.tsv"), train_text, sizeof train_text - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev.tsv"), dev_text, sizeof dev_text - 1);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "pairs.tsv"), train_pairs, sizeof train_pairs - 1);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "dev-pairs.tsv"), dev_pairs, sizeof dev_pairs - 1);
+    r->data[0] = recipe == rig_pairs ? "pairs.tsv" : "train.tsv";
+    r->data[1] = recipe == rig_pairs ? "dev-pairs.tsv" : "dev.tsv";
     ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, threads, &r->backend, &r->error), GSA_OK);
 }
 
@@ -68,13 +88,15 @@ static gsa_status run(rig *r, const char *recipe, const char *out, const char *r
 {
     char train[300], dev[300];
     const char *set[RIG_SETS + 2];
-    snprintf(train, sizeof train, "data.train=%s/train.tsv", r->scratch.folder);
-    snprintf(dev, sizeof dev, "data.dev=%s/dev.tsv", r->scratch.folder);
+    snprintf(train, sizeof train, "data.train=%s/%s", r->scratch.folder, r->data[0]);
+    snprintf(dev, sizeof dev, "data.dev=%s/%s", r->scratch.folder, r->data[1]);
     set[0] = train, set[1] = dev;
     for (int i = 0; i < r->sets; i++) set[i + 2] = r->set[i];
     const gsa_train_options options = { .recipe = recipe,
                                         .overrides = set,
                                         .n_overrides = r->sets + 2,
+                                        .plugins = &r->plugin,
+                                        .n_plugins = r->plugin != NULL,
                                         .out = out,
                                         .resume = resume,
                                         .device = "cpu",

@@ -16,6 +16,8 @@ typedef struct rig {
     int sets;
     const gsa_system *system; /* NULL: the default one */
     char path[256];           /* of the recipe */
+    const char *plugin;       /* path of a topology, or NULL */
+    const char *data[2];      /* files of the scratch that are train and dev */
     char *result;             /* of the last run */
     gsa_error error;
     volatile sig_atomic_t stop;
@@ -49,6 +51,6 @@ void rig_stop_in_gemm(rig *r, int64_t n);
 int64_t rig_gemm_calls(void);
 
 /* Tiny recipes: 22 training examples in steps of 8, pieces of 4, dropout everywhere, 3 epochs = 9 steps. */
-extern const char rig_summation[], rig_text[];
+extern const char rig_summation[], rig_text[], rig_pairs[];
 
 #endif

@@ -9,7 +9,7 @@
 #include "support/guard.h"
 #include "train/curve.h"
 
-static const char *const recipes[] = { rig_summation, rig_text };
+static const char *const recipes[] = { rig_summation, rig_text, rig_pairs };
 
 /* ---- bits -------------------------------------------------------------------------------------------------------------------- */
 
@@ -278,7 +278,7 @@ START_TEST(a_step_allocates_nothing)
     rig_set(&r, "train.epochs=30");
     rig_set(&r, "data.max_length=1"); /* one shape: what varies may grow a buffer later */
     rig_set(&r, "train.max_steps=20");
-    if (_i == 1) rig_set(&r, "train.batch=1"), rig_set(&r, "train.accumulate=11");
+    if (_i >= 1) rig_set(&r, "train.batch=1"), rig_set(&r, "train.accumulate=11");
     rig_train_ok(&r, NULL);
     for (int s = 5; s <= 20; s++)
         ck_assert_msg(steady_calls[s] == steady_calls[4], "step %d: %lld allocations", s,
@@ -324,7 +324,7 @@ static double evaluate(rig *r, const char *run, const char *key)
 
 START_TEST(evaluation_repeats_the_runs_metric)
 {
-    static const char *const keys[] = { "dev_mse", "dev_accuracy" };
+    static const char *const keys[] = { "dev_mse", "dev_accuracy", "dev_accuracy" };
     static const char *const selects[] = { "train.select=best", "train.select=last" };
     rig r;
     rig_open(&r, recipes[_i], GSA_F32, 1);
@@ -527,6 +527,37 @@ START_TEST(one_line_in_one_line_out)
 }
 END_TEST
 
+START_TEST(two_columns_in_one_label_out)
+{
+    rig r;
+    rig_open(&r, rig_pairs, GSA_F32, 1);
+    rig_set(&r, "train.epochs=60"); /* by heart, as above */
+    rig_set(&r, "train.select=last");
+    rig_set(&r, "train.schedule=constant");
+    rig_set(&r, "model.dropout_input=0");
+    rig_set(&r, "model.dropout_attention=0");
+    rig_set(&r, "model.dropout_hidden=0");
+    rig_set(&r, "model.dropout_ffn=0");
+    rig_set(&r, "model.dropout_head=0");
+    rig_train_ok(&r, "run");
+    const double accuracy = evaluate(&r, "run", "dev_accuracy"), f1 = evaluate(&r, "run", "dev_f1");
+    ck_assert(accuracy >= 0 && accuracy <= 1 && f1 >= 0 && f1 <= 1);
+    char *out = predict(&r, "run", "fine day\tday\nfine day\tnight\nunheard\tof\n", GSA_OK);
+    ck_assert_msg(strncmp(out, "yes\t0.", 6) == 0 || strncmp(out, "yes\t1.", 6) == 0, "%s", out);
+    ck_assert_msg(strstr(out, "\nno\t"), "%s", out);
+    char *again = predict(&r, "run", "{\"sentence1\": \"fine day\", \"sentence2\": \"day\"}\n", GSA_OK);
+    ck_assert_int_eq(strncmp(out, again, strlen(again)), 0);
+    free(again);
+    free(out);
+    free(predict(&r, "run", "", GSA_OK));
+    predict(&r, "run", "a\tb\na\tb\tc\n", GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "in:2: the line has 3 columns, expected 2: a<TAB>b"));
+    predict(&r, "run", "a\t \n", GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(r.error.text, "in:1: sentence b is empty"));
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(numbers_in_numbers_out)
 {
     rig r;
@@ -561,6 +592,20 @@ static const struct {
     { rig_text, "model.encoder=stra", "--set model.encoder: [model] encoder", GSA_ERR_ARGUMENT },
     { rig_text, "model.encoder=star:rings=1", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
     { rig_text, "model.encoder=star:ring=2", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
+    { rig_text, "model.encoder=full,full+cross",
+      "encoder full,full+cross reads another stack's sequence, and this task has none", GSA_ERR_ARGUMENT },
+    { rig_text, "data.format=snli", "[data] format = snli holds pairs", GSA_ERR_FORMAT },
+    { rig_pairs, "data.train=", "data.train is not set: --set data.train=FILE", GSA_ERR_ARGUMENT },
+    { rig_pairs, "data.train=no/such/file", "no/such/file", GSA_ERR_IO },
+    { rig_pairs, "data.format=sst", "[data] format holds single texts, sentence pairs are tsv or snli", GSA_ERR_FORMAT },
+    { rig_pairs, "data.format=snli", "pairs.tsv:1: no JSON: ", GSA_ERR_FORMAT },
+    { rig_pairs, "data.columns=a,b", "data.columns: column 'label' is named nowhere", GSA_ERR_FORMAT },
+    { rig_pairs, "data.classes=3", "the data holds 2 labels, data.classes says 3", GSA_ERR_FORMAT },
+    { rig_pairs, "model.position_max=6", "the longest sentence has 7 tokens, model.position_max is 6", GSA_ERR_LIMIT },
+    { rig_pairs, "model.encoder=bpt+cross", "encoder bpt+cross reads the other sentence from its first layer on",
+      GSA_ERR_ARGUMENT },
+    { rig_pairs, "model.encoder=star", NULL, GSA_OK },
+    { rig_pairs, "task.features=sum", "expected one of difference,product", GSA_ERR_FORMAT },
     { rig_summation, "task.dev=0", NULL, GSA_OK },
     { rig_summation, "task.k=7", "[task] k = 7 is more than n = 6", GSA_ERR_FORMAT },
     { rig_summation, "task.d=1", "expected an integer from 2", GSA_ERR_FORMAT },
@@ -614,21 +659,24 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test bits[] = { GSA_LOOP(two_runs_are_equal, 2), GSA_LOOP(threads_do_not_change_bits, 2),
-                                     GSA_LOOP(pieces_draw_the_same_masks, 2) };
-    static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, 2), GSA_LOOP(resume_after_a_stop_anywhere, 2),
+    static const gsa_test bits[] = { GSA_LOOP(two_runs_are_equal, GSA_COUNT(recipes)),
+                                     GSA_LOOP(threads_do_not_change_bits, GSA_COUNT(recipes)),
+                                     GSA_LOOP(pieces_draw_the_same_masks, GSA_COUNT(recipes)) };
+    static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, GSA_COUNT(recipes)),
+                                       GSA_LOOP(resume_after_a_stop_anywhere, GSA_COUNT(recipes)),
                                        GSA_TEST(the_log_of_a_resumed_run_is_whole),
                                        GSA_TEST(a_finished_run_can_be_lengthened), GSA_TEST(what_a_resumed_run_may_change) };
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
-    static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, 2) };
+    static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, GSA_COUNT(recipes)) };
     static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection),
-                                     GSA_LOOP(evaluation_repeats_the_runs_metric, 2),
+                                     GSA_LOOP(evaluation_repeats_the_runs_metric, GSA_COUNT(recipes)),
                                      GSA_TEST(a_run_leaves_its_files),
                                      GSA_TEST(vectors_reach_the_embedding),
                                      GSA_TEST(the_loss_is_the_mean_over_examples),
                                      GSA_TEST(every_end_leaves_a_checkpoint),
                                      GSA_TEST(a_curve_of_nearly_equal_values_ends) };
-    static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(numbers_in_numbers_out) };
+    static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(two_columns_in_one_label_out),
+                                            GSA_TEST(numbers_in_numbers_out) };
     static const gsa_test bad[] = { GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                     GSA_TEST(wrong_data_and_wrong_checkpoints) };
     static const gsa_case cases[] = { GSA_CASE("bits", bits, 120),      GSA_CASE("resume", resume, 120),

@@ -40,9 +40,28 @@ START_TEST(every_fault_is_reported)
 }
 END_TEST
 
+/* The same for what other tasks read and build. */
+START_TEST(no_memory_for_another_task)
+{
+    static const char nodes[] = "0\ttrain\tx\t0:1 3:0.5\n1\tdev\ty\t1\n2\ttrain\ty\t2\n3\ttest\tx\t0\n";
+    static const char recipe[] = "[task]\nname = node_classification\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
+                                 "[train]\nepochs = 1\nbatch = 1\n";
+    rig r;
+    rig_open(&r, _i ? recipe : rig_pairs, GSA_F32, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), nodes, sizeof nodes - 1);
+    if (_i) r.data[0] = "nodes.tsv";
+    rig_set(&r, "train.max_steps=1");
+    attempts = 100;
+    const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, one_run, &r);
+    ck_assert_int_gt(tried, 2);
+    rig_close(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
+    static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)),
+                                       GSA_LOOP(no_memory_for_another_task, 2) };
     static const gsa_case cases[] = { GSA_CASE("faults", faults, 300) };
     return gsa_run_suite("train_faults", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -69,14 +69,20 @@ static int32_t outputs(const void *self)
     return ((const summation_task *)self)->data.d - 1;
 }
 
-static int64_t targets(const void *self)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
 {
-    return outputs(self);
-}
-
-static void input(const void *self, gsa_input_options *options)
-{
-    options->width = ((const summation_task *)self)->data.d;
+    (void)options, (void)error;
+    *plan = (gsa_plan){ .sequence = { "x" },
+                        .run = { { .stack = "encoder", .sequence = "x" } },
+                        .n_sequences = 1,
+                        .n_runs = 1,
+                        .input = { { .width = ((const summation_task *)self)->data.d } },
+                        .n_inputs = 1,
+                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                        .n_stacks = 1,
+                        .outputs = outputs(self),
+                        .terms = outputs(self) };
+    return GSA_OK;
 }
 
 static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
@@ -84,12 +90,14 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     const summation_task *t = self;
     int64_t rows = 0;
     for (int32_t i = 0; i < count; i++) rows += t->length[example[i]];
-    const gsa_status status = gsa_minibatch_size(batch, count, rows, t->data.d, outputs(self), error);
+    gsa_status status = gsa_minibatch_begin(batch, count, error);
+    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, 0, count, rows, t->data.d, error);
+    if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, outputs(self), error);
     if (status != GSA_OK) return status;
-    float *x = batch->feature, *target = batch->target;
+    float *x = batch->sequence[0].feature, *target = batch->target;
     for (int32_t i = 0; i < count; i++, target += t->data.d - 1) {
         const int64_t values = (int64_t)t->length[example[i]] * t->data.d;
-        batch->length[i] = t->length[example[i]];
+        batch->sequence[0].length[i] = t->length[example[i]];
         if (t->given) memcpy(x, t->given + t->first[example[i]] * t->data.d, (size_t)values * sizeof *x);
         else gsa_summation_example(&t->data, (uint32_t)split, (uint64_t)example[i], x, target);
         x += values;
@@ -191,22 +199,22 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     return status;
 }
 
-static void print(const void *self, const double *out, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
 {
-    for (int32_t i = 0; i < outputs(self); i++) gsa_output_format(output, "%s%.9g", i ? "\t" : "", out[i]);
-    gsa_output_text(output, "\n");
+    const int64_t values = outputs(self);
+    for (int64_t i = 0; i < batch->count * values; i++)
+        gsa_output_format(output, "%.9g%s", out[i], (i + 1) % values ? "\t" : "\n");
 }
 
 const gsa_task gsa_task_masked_summation = {
+    .name = "masked_summation",
     .metric = "mse",
     .rising = 0,
     .create = create,
     .destroy = destroy,
+    .plan = plan,
     .examples = examples,
     .lengths = lengths,
-    .outputs = outputs,
-    .targets = targets,
-    .input = input,
     .fill = fill,
     .loss = loss,
     .score = score,

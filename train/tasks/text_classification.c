@@ -1,13 +1,11 @@
 /* text_classification.c - one label a text. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "gsa/vocabulary.h"
 #include "train/baseline.h"
 #include "train/batches.h"
-#include "train/labels.h"
-#include "train/task.h"
-#include "train/vectors.h"
+#include "train/classes.h"
+#include "train/model.h"
+#include "train/wordbook.h"
 
 enum { PATH = 4096, FACTS = 3 };
 
@@ -17,10 +15,8 @@ typedef struct text_task {
     gsa_text text[GSA_SPLITS];
     int32_t *length[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS];
     gsa_labels labels;
-    gsa_vocabulary *vocabulary;
-    gsa_vectors vectors; /* until prepare */
-    int32_t width, frozen, normalize, facts;
-    double embedding_std;
+    gsa_wordbook words;
+    int32_t facts;
     gsa_fact fact[FACTS];
 } text_task;
 
@@ -34,8 +30,7 @@ static void destroy(void *self)
         gsa_text_release(&t->text[s]);
     }
     gsa_labels_release(&t->labels);
-    gsa_vocabulary_release(t->vocabulary);
-    gsa_vectors_release(&t->vectors);
+    gsa_wordbook_release(&t->words);
     gsa_release(t->system, t);
 }
 
@@ -125,56 +120,29 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
 
 /* ---- labels, words, vectors ---------------------------------------------------------------------------------------------- */
 
-static gsa_status add_words(text_task *t, const gsa_recipe_values *v, gsa_error *error)
-{
-    gsa_status status = GSA_OK;
-    const int splits = v->data_vocabulary == GSA_WORDS_DATA ? GSA_SPLITS : 1;
-    for (int s = 0; s < splits; s++)
-        for (int64_t i = 0; i < t->text[s].tokens && status == GSA_OK; i++)
-            status = gsa_vocabulary_add(t->vocabulary, t->text[s].token[i], 1, error);
-    if (v->data_vocabulary == GSA_WORDS_VECTORS) /* each counts enough to be known */
-        for (int64_t i = 0; i < t->vectors.count && status == GSA_OK; i++)
-            status = gsa_vocabulary_add(t->vocabulary, t->vectors.word[i], v->data_min_count, error);
-    return status;
-}
-
 static gsa_status learn(text_task *t, const gsa_task_options *o, gsa_error *error)
 {
-    gsa_recipe_values *v = &o->recipe->values;
-    gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN], v->data_classes, &t->labels, error);
-    if (status == GSA_OK && *v->data_vectors) {
-        status = gsa_vectors_read(t->system, v->data_vectors, &t->vectors, error);
-        if (status == GSA_OK && v->model_embedding != 0 && v->model_embedding != t->vectors.width)
-            status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s: the vectors are %d wide, model.embedding is %lld",
-                              v->data_vectors, t->vectors.width, (long long)v->model_embedding);
-        v->model_embedding = t->vectors.width;
-    }
-    if (status == GSA_OK) status = gsa_vocabulary_create(t->system, &t->vocabulary, error);
-    if (status == GSA_OK) status = add_words(t, v, error);
-    return status == GSA_OK ? gsa_vocabulary_freeze(t->vocabulary, v->data_min_count, 0, error) : status;
+    const gsa_text *const texts[] = { &t->text[GSA_SPLIT_TRAIN], &t->text[GSA_SPLIT_DEV], &t->text[GSA_SPLIT_TEST] };
+    const gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN], o->recipe->values.data_classes, &t->labels, error);
+    if (status != GSA_OK) return status;
+    return gsa_wordbook_learn(t->system, o->recipe, texts, GSA_SPLITS, 1, &t->words, error);
 }
 
-static gsa_status restore(text_task *t, const char *folder, gsa_error *error)
+static gsa_status restore(text_task *t, const gsa_task_options *o, gsa_error *error)
 {
     char path[PATH];
-    snprintf(path, sizeof path, "%s/labels.txt", folder);
-    gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
-    snprintf(path, sizeof path, "%s/vocab.txt", folder);
-    return status == GSA_OK ? gsa_vocabulary_read(t->system, path, &t->vocabulary, error) : status;
+    snprintf(path, sizeof path, "%s/labels.txt", o->checkpoint);
+    const gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
+    return status == GSA_OK ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error) : status;
 }
 
 static gsa_status number_tokens(text_task *t, int split, gsa_error *error)
 {
-    gsa_text *text = &t->text[split];
+    const gsa_text *text = &t->text[split];
     if (text->examples == 0) return GSA_OK;
-    t->length[split] = gsa_alloc(t->system, (size_t)text->examples, sizeof(int32_t));
     t->label[split] = gsa_alloc(t->system, (size_t)text->examples, sizeof(int32_t));
-    t->id[split] = gsa_alloc(t->system, (size_t)text->tokens, sizeof(int32_t));
-    if (!t->length[split] || !t->label[split] || !t->id[split])
-        return gsa_out_of_memory(error, text->path, (2 * text->examples + text->tokens) * 4);
-    for (int64_t e = 0; e < text->examples; e++) t->length[split][e] = (int32_t)(text->offset[e + 1] - text->offset[e]);
-    for (int64_t i = 0; i < text->tokens; i++) t->id[split][i] = gsa_vocabulary_find(t->vocabulary, text->token[i]);
-    return GSA_OK;
+    if (!t->label[split]) return gsa_out_of_memory(error, text->path, text->examples * 4);
+    return gsa_wordbook_number(&t->words, text, &t->id[split], &t->length[split], error);
 }
 
 static gsa_labelled view(const text_task *t, int split)
@@ -209,7 +177,7 @@ static gsa_status fill_task(text_task *t, const gsa_task_options *o, gsa_error *
 {
     gsa_status status = GSA_OK;
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = read_split(t, o, s, error);
-    if (status == GSA_OK) status = o->checkpoint ? restore(t, o->checkpoint, error) : learn(t, o, error);
+    if (status == GSA_OK) status = o->checkpoint ? restore(t, o, error) : learn(t, o, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
         status = number_tokens(t, s, error);
         if (status == GSA_OK) status = gsa_labels_map(&t->labels, &t->text[s], t->label[s], error);
@@ -231,8 +199,6 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
                                      .tokens = (int32_t)v->data_tokens,
                                      .max_length = (int32_t)v->data_max_length };
     const gsa_status status = fill_task(t, o, error);
-    t->width = (int32_t)v->model_embedding, t->embedding_std = v->model_embedding_std;
-    t->frozen = (int32_t)v->data_vectors_frozen, t->normalize = (int32_t)v->data_vectors_normalize;
     if (status != GSA_OK) destroy(t);
     else *self = t;
     return status;
@@ -250,51 +216,25 @@ static const int32_t *lengths(const void *self, int split)
     return ((const text_task *)self)->length[split];
 }
 
-static int32_t outputs(const void *self)
-{
-    return ((const text_task *)self)->labels.count;
-}
-
-static int64_t targets(const void *self)
-{
-    (void)self;
-    return 1;
-}
-
-static void input(const void *self, gsa_input_options *options)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
 {
     const text_task *t = self;
-    options->vocabulary = gsa_vocabulary_size(t->vocabulary);
-    options->width = t->width, options->frozen = t->frozen, options->embedding_std = t->embedding_std;
+    (void)options, (void)error;
+    *plan = (gsa_plan){ .sequence = { "text" },
+                        .run = { { .stack = "encoder", .sequence = "text" } },
+                        .n_sequences = 1,
+                        .n_runs = 1,
+                        .input = { gsa_wordbook_input(&t->words) },
+                        .n_inputs = 1,
+                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                        .n_stacks = 1,
+                        .outputs = t->labels.count };
+    return GSA_OK;
 }
 
-static void normalize_rows(double *x, int64_t rows, int64_t cols)
+static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
 {
-    for (int64_t r = 0; r < rows; r++, x += cols) {
-        double squares = 0;
-        for (int64_t c = 0; c < cols; c++) squares += x[c] * x[c];
-        for (int64_t c = 0; c < cols && squares > 0; c++) x[c] /= sqrt(squares);
-    }
-}
-
-static gsa_status prepare(void *self, gsa_input *in, gsa_backend *backend, gsa_error *error)
-{
-    text_task *t = self;
-    gsa_parameter *p = gsa_input_embedding(in);
-    if (t->vectors.count == 0) return GSA_OK;
-    const int64_t rows = p->value.rows, cols = p->value.cols;
-    double *x = gsa_alloc(t->system, (size_t)(rows * cols), sizeof *x);
-    if (!x) return gsa_out_of_memory(error, "word vectors", rows * cols * 8);
-    gsa_status status = gsa_tensor_read(backend, &p->value, 0, x, error);
-    for (int64_t i = 0; i < t->vectors.count && status == GSA_OK; i++) {
-        const int32_t id = gsa_vocabulary_find(t->vocabulary, t->vectors.word[i]);
-        for (int64_t c = 0; c < cols && id >= GSA_WORD_FIRST; c++) x[id * cols + c] = t->vectors.value[i * cols + c];
-    }
-    if (status == GSA_OK && t->normalize) normalize_rows(x, rows, cols);
-    if (status == GSA_OK) status = gsa_tensor_write(backend, &p->value, x, error);
-    gsa_release(t->system, x);
-    gsa_vectors_release(&t->vectors);
-    return status;
+    return gsa_wordbook_prepare(&((text_task *)self)->words, learner->input[0], learner->backend, error);
 }
 
 static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
@@ -303,14 +243,17 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     const gsa_text *text = &t->text[split];
     int64_t tokens = 0;
     for (int32_t i = 0; i < count; i++) tokens += t->length[split][example[i]];
-    const gsa_status status = gsa_minibatch_size(batch, count, tokens, 0, 0, error);
+    gsa_status status = gsa_minibatch_begin(batch, count, error);
+    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, 0, count, tokens, 0, error);
+    if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
     if (status != GSA_OK) return status;
+    const gsa_minibatch_sequence *to = &batch->sequence[0];
     tokens = 0;
     for (int32_t i = 0; i < count; i++) {
         const int64_t e = example[i], first = text->offset[e], length = t->length[split][e];
-        memcpy(batch->id + tokens, t->id[split] + first, (size_t)length * sizeof *batch->id);
-        memcpy(batch->text + tokens, text->token + first, (size_t)length * sizeof *batch->text);
-        batch->length[i] = (int32_t)length, batch->label[i] = t->label[split][e];
+        memcpy(to->id + tokens, t->id[split] + first, (size_t)length * sizeof *to->id);
+        memcpy(to->text + tokens, text->token + first, (size_t)length * sizeof *to->text);
+        to->length[i] = (int32_t)length, batch->label[i] = t->label[split][e];
         tokens += length;
     }
     return GSA_OK;
@@ -319,48 +262,19 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     (void)self;
-    const int32_t *labels = gsa_tape_upload(tape, batch->label, batch->count * (int64_t)sizeof *batch->label);
-    return labels ? gsa_op_cross_entropy(tape, out, labels, scale) : NULL;
-}
-
-static int32_t largest(const double *x, int32_t count)
-{
-    int32_t best = 0;
-    for (int32_t c = 1; c < count; c++)
-        if (x[c] > x[best]) best = c;
-    return best;
-}
-
-/* log sum exp x - x[at] */
-static double surprise(const double *x, int32_t count, int32_t at)
-{
-    const double top = x[largest(x, count)];
-    double sum = 0;
-    for (int32_t c = 0; c < count; c++) sum += exp(x[c] - top);
-    return log(sum) + top - x[at];
+    return gsa_classes_loss(tape, out, batch, scale);
 }
 
 static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
 {
-    const int32_t classes = outputs(self);
-    for (int32_t i = 0; i < batch->count; i++, out += classes) {
-        score->loss += surprise(out, classes, batch->label[i]);
-        score->right += largest(out, classes) == batch->label[i];
-    }
-    score->targets += batch->count, score->examples += batch->count;
+    gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, score);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const text_task *t = self;
-    gsa_output *output;
-    gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
-    if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, "vocab.txt", &output, error);
-    if (status != GSA_OK) return status;
-    status = gsa_vocabulary_write(t->vocabulary, output);
-    if (status == GSA_OK) return gsa_output_commit(output, error);
-    gsa_output_abandon(output);
-    return gsa_fail(error, status, "vocab.txt cannot be written");
+    const gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
+    return status == GSA_OK ? gsa_wordbook_save(&t->words, checkpoint, error) : status;
 }
 
 static int facts(const void *self, gsa_fact *facts, int room)
@@ -395,24 +309,20 @@ static gsa_status read_text(void *self, const char *text, gsa_error *error)
     return status == GSA_OK ? number_unlabelled(t, error) : status;
 }
 
-static void print(const void *self, const double *out, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
 {
-    const text_task *t = self;
-    const int32_t best = largest(out, t->labels.count);
-    gsa_output_write(output, t->labels.name[best].at, t->labels.name[best].bytes);
-    gsa_output_format(output, "\t%.6f\n", exp(-surprise(out, t->labels.count, best)));
+    gsa_classes_print(&((const text_task *)self)->labels, out, batch->targets, output);
 }
 
 const gsa_task gsa_task_text_classification = {
+    .name = "text_classification",
     .metric = "accuracy",
     .rising = 1,
     .create = create,
     .destroy = destroy,
+    .plan = plan,
     .examples = examples,
     .lengths = lengths,
-    .outputs = outputs,
-    .targets = targets,
-    .input = input,
     .prepare = prepare,
     .fill = fill,
     .loss = loss,

@@ -1,0 +1,53 @@
+#include "train/classes.h"
+#include <math.h>
+
+gsa_tensor *gsa_classes_loss(gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+{
+    const int32_t *labels = gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
+    return labels ? gsa_op_cross_entropy(tape, out, labels, scale) : NULL;
+}
+
+static int32_t largest(const double *x, int32_t count)
+{
+    int32_t best = 0;
+    for (int32_t c = 1; c < count; c++)
+        if (x[c] > x[best]) best = c;
+    return best;
+}
+
+/* log sum exp x - x[at] */
+static double surprise(const double *x, int32_t count, int32_t at)
+{
+    const double top = x[largest(x, count)];
+    double sum = 0;
+    for (int32_t c = 0; c < count; c++) sum += exp(x[c] - top);
+    return log(sum) + top - x[at];
+}
+
+void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, gsa_score *score)
+{
+    for (int64_t i = 0; i < batch->targets; i++, out += classes) {
+        const int32_t label = batch->label[i], best = largest(out, classes);
+        if (label < 0) continue;
+        score->loss += surprise(out, classes, label);
+        score->right += best == label;
+        score->targets++, score->examples++;
+        score->hits += best == label && label == positive;
+        score->found += best == positive, score->wanted += label == positive;
+    }
+}
+
+void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output)
+{
+    for (int64_t i = 0; i < rows; i++, out += labels->count) {
+        const int32_t best = largest(out, labels->count);
+        gsa_output_write(output, labels->name[best].at, labels->name[best].bytes);
+        gsa_output_format(output, "\t%.6f\n", exp(-surprise(out, labels->count, best)));
+    }
+}
+
+double gsa_f1(const gsa_score *score)
+{
+    const int64_t both = score->found + score->wanted;
+    return both > 0 ? 2 * (double)score->hits / (double)both : 0;
+}

@@ -1,0 +1,17 @@
+/* classes.h - what tasks with one label a row of `out` share: loss, tallies, output lines. Rows with label -1 do not count. */
+#ifndef GSA_CLASSES_H
+#define GSA_CLASSES_H
+#include "gsa/tape.h"
+#include "train/labels.h"
+#include "train/task.h"
+
+/* scale sum of the cross entropies. */
+gsa_tensor *gsa_classes_loss(gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
+/* out [targets, classes]; hits, found and wanted count class `positive` (-1: none). */
+void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, gsa_score *score);
+/* "label<TAB>probability" of each row. */
+void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output);
+/* 2 hits / (found + wanted); 0 where there is nothing. */
+double gsa_f1(const gsa_score *score);
+
+#endif

@@ -1,0 +1,324 @@
+/* sentence_pairs.c - one label a pair of sentences. Both are read by the same encoder, and the head sees (Guo et al. 2019, section 4.4)
+ *   difference   [r_a, r_b, |r_a - r_b|, r_a - r_b]
+ *   product      [r_a, r_b, |r_a - r_b|, r_a r_b]
+ * An encoder with cross phases reads of each sentence the other as it stands after the layers before those phases: bpt*3,bpt+cross*3
+ * (Ye et al. 2019, section 4.1). */
+#include <stdio.h>
+#include <string.h>
+#include "train/baseline.h"
+#include "train/classes.h"
+#include "train/model.h"
+#include "train/pairs.h"
+#include "train/wordbook.h"
+
+enum { PATH = 4096, FACTS = 2, PARTS = 4 };
+
+typedef struct pair_task {
+    const gsa_system *system;
+    gsa_text_options options;
+    const char *columns;
+    gsa_pairs pairs[GSA_SPLITS];
+    int32_t *length[GSA_SPLITS][2], *both[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS][2]; /* both: their sum */
+    gsa_labels labels;
+    gsa_wordbook words;
+    int32_t product, facts;
+    gsa_fact fact[FACTS];
+} pair_task;
+
+static void destroy(void *self)
+{
+    pair_task *t = self;
+    for (int s = 0; s < GSA_SPLITS; s++) {
+        for (int k = 0; k < 2; k++) gsa_release(t->system, t->length[s][k]), gsa_release(t->system, t->id[s][k]);
+        gsa_release(t->system, t->both[s]);
+        gsa_release(t->system, t->label[s]);
+        gsa_pairs_release(&t->pairs[s]);
+    }
+    gsa_labels_release(&t->labels);
+    gsa_wordbook_release(&t->words);
+    gsa_release(t->system, t);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+
+static int32_t longest(const gsa_pairs *pairs)
+{
+    return pairs->side[0].longest > pairs->side[1].longest ? pairs->side[0].longest : pairs->side[1].longest;
+}
+
+static void tell(const pair_task *t, const gsa_task_options *o, int split, const char *path)
+{
+    static const char *const names[] = { "train", "dev", "test" };
+    char sentence[PATH + 256], skipped[96] = "";
+    const gsa_pairs *pairs = &t->pairs[split];
+    if (pairs->skipped > 0)
+        snprintf(skipped, sizeof skipped, "; %lld without a label ('-') are skipped", (long long)pairs->skipped);
+    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s",
+             names[split], path, gsa_text_format_name(pairs->format), (long long)pairs->side[0].examples,
+             (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped);
+    o->say(o->context, sentence);
+}
+
+static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split, gsa_error *error)
+{
+    const gsa_recipe_values *v = &o->recipe->values;
+    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    if (!(o->splits >> split & 1)) return GSA_OK;
+    if (!*paths[split]) {
+        if (split != GSA_SPLIT_TRAIN) return GSA_OK;
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+    }
+    const gsa_status status = gsa_pairs_read(t->system, paths[split], &t->options, t->columns, &t->pairs[split], error);
+    if (status != GSA_OK) return status;
+    tell(t, o, split, paths[split]);
+    if (v->model_position != GSA_POSITION_LEARNED || longest(&t->pairs[split]) <= v->model_position_max) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s: the longest sentence has %d tokens, model.position_max is %lld: set data.max_length or a larger "
+                    "model.position_max",
+                    paths[split], longest(&t->pairs[split]), (long long)v->model_position_max);
+}
+
+static gsa_status learn(pair_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    const gsa_text *texts[2 * GSA_SPLITS];
+    for (int i = 0; i < 2 * GSA_SPLITS; i++) texts[i] = &t->pairs[i / 2].side[i % 2];
+    const gsa_status status = gsa_labels_learn(texts[0], o->recipe->values.data_classes, &t->labels, error);
+    if (status != GSA_OK) return status;
+    return gsa_wordbook_learn(t->system, o->recipe, texts, 2 * GSA_SPLITS, 2, &t->words, error);
+}
+
+static gsa_status restore(pair_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/labels.txt", o->checkpoint);
+    const gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
+    return status == GSA_OK ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error) : status;
+}
+
+static gsa_status number_tokens(pair_task *t, int split, gsa_error *error)
+{
+    const gsa_pairs *pairs = &t->pairs[split];
+    const int64_t examples = pairs->side[0].examples;
+    gsa_status status = GSA_OK;
+    if (examples == 0) return GSA_OK;
+    t->label[split] = gsa_alloc(t->system, (size_t)examples, sizeof(int32_t));
+    t->both[split] = gsa_alloc(t->system, (size_t)examples, sizeof(int32_t));
+    if (!t->label[split] || !t->both[split]) return gsa_out_of_memory(error, pairs->side[0].path, examples * 8);
+    for (int k = 0; k < 2 && status == GSA_OK; k++)
+        status = gsa_wordbook_number(&t->words, &pairs->side[k], &t->id[split][k], &t->length[split][k], error);
+    for (int64_t e = 0; e < examples && status == GSA_OK; e++) {
+        const int64_t sum = (int64_t)t->length[split][0][e] + t->length[split][1][e];
+        t->both[split][e] = (int32_t)(sum < INT32_MAX ? sum : INT32_MAX);
+    }
+    return status;
+}
+
+/* The majority class, and naive Bayes on sentence b alone: what the labels say without the pair (Gururangan et al. 2018). */
+static gsa_status measure_baselines(pair_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    char sentence[256];
+    double bayes;
+    const gsa_text *train = &t->pairs[GSA_SPLIT_TRAIN].side[1], *dev = &t->pairs[GSA_SPLIT_DEV].side[1];
+    const gsa_labelled from = { train->examples, train->offset, train->token, t->label[GSA_SPLIT_TRAIN] };
+    const gsa_labelled to = { dev->examples, dev->offset, dev->token, t->label[GSA_SPLIT_DEV] };
+    if (from.examples == 0 || to.examples == 0) return GSA_OK;
+    const double majority = gsa_majority_accuracy(&from, &to, t->labels.count);
+    const gsa_status status = gsa_bayes_accuracy(t->system, &from, &to, t->labels.count, 0, &bayes, error);
+    if (status != GSA_OK) return status;
+    t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
+    t->fact[1] = (gsa_fact){ "bayes_b_accuracy", bayes };
+    t->facts = FACTS;
+    snprintf(sentence, sizeof sentence,
+             "baselines on dev, from the %lld training pairs: majority class %.4f, naive Bayes on sentence b alone %.4f",
+             (long long)from.examples, majority, bayes);
+    o->say(o->context, sentence);
+    return GSA_OK;
+}
+
+static gsa_status fill_task(pair_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = read_split(t, o, s, error);
+    if (status == GSA_OK) status = o->checkpoint ? restore(t, o, error) : learn(t, o, error);
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
+        status = number_tokens(t, s, error);
+        if (status == GSA_OK) status = gsa_labels_map(&t->labels, &t->pairs[s].side[0], t->label[s], error);
+    }
+    return status == GSA_OK ? measure_baselines(t, o, error) : status;
+}
+
+static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
+{
+    const gsa_recipe_values *v = &o->recipe->values;
+    pair_task *t = gsa_alloc_zero(o->system, 1, sizeof *t);
+    if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
+    t->system = o->system, t->columns = v->data_columns;
+    t->product = v->task_features == GSA_FEATURES_PRODUCT;
+    t->options = (gsa_text_options){ .format = (int32_t)v->data_format,
+                                     .header = (int32_t)v->data_header,
+                                     .lower = (int32_t)v->data_lower,
+                                     .tokens = (int32_t)v->data_tokens,
+                                     .max_length = (int32_t)v->data_max_length };
+    const gsa_status status = fill_task(t, o, error);
+    if (status != GSA_OK) destroy(t);
+    else *self = t;
+    return status;
+}
+
+/* ---- the model's side ------------------------------------------------------------------------------------------------------ */
+
+static int64_t examples(const void *self, int split)
+{
+    return ((const pair_task *)self)->pairs[split].side[0].examples;
+}
+
+static const int32_t *lengths(const void *self, int split)
+{
+    return ((const pair_task *)self)->both[split];
+}
+
+static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan, gsa_error *error)
+{
+    const pair_task *t = self;
+    const int after = o->memory_layer;
+    if (after == 0)
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "encoder %s reads the other sentence from its first layer on, where both would wait for each other: put "
+            "layers before it that do not (bpt*3,bpt+cross*3)",
+            o->encoder);
+    *plan = (gsa_plan){ .sequence = { "a", "b" },
+                        .run = { { .name = "a", .stack = "encoder", .sequence = "a" },
+                                 { .name = "b", .stack = "encoder", .sequence = "b" } },
+                        .n_sequences = 2,
+                        .n_runs = 2,
+                        .input = { gsa_wordbook_input(&t->words) },
+                        .n_inputs = 1,
+                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                        .n_stacks = 1,
+                        .head_inputs = PARTS,
+                        .outputs = t->labels.count };
+    if (after > 0) {
+        plan->run[0].memory = "b", plan->run[1].memory = "a";
+        plan->run[0].memory_after = plan->run[1].memory_after = after;
+    }
+    return GSA_OK;
+}
+
+static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
+{
+    return gsa_wordbook_prepare(&((pair_task *)self)->words, learner->input[0], learner->backend, error);
+}
+
+static gsa_tensor *features(const void *self, gsa_tape *tape, const gsa_readout *readouts)
+{
+    gsa_tensor *ab[] = { readouts[0].summary, readouts[1].summary };
+    gsa_tensor *less = gsa_op_combine(tape, ab, (const double[]){ 1, -1 }, 2); /* a - b */
+    gsa_tensor *more = gsa_op_combine(tape, ab, (const double[]){ -1, 1 }, 2);
+    gsa_tensor *apart = gsa_op_add(tape, gsa_op_activate(tape, less, GSA_RELU), gsa_op_activate(tape, more, GSA_RELU));
+    gsa_tensor *last = ((const pair_task *)self)->product ? gsa_op_multiply(tape, ab[0], ab[1]) : less;
+    return gsa_op_beside(tape, (gsa_tensor *[]){ ab[0], ab[1], apart, last }, PARTS);
+}
+
+static gsa_status fill_side(const pair_task *t, int split, int side, const int64_t *example, gsa_minibatch *batch,
+                            gsa_error *error)
+{
+    const gsa_text *text = &t->pairs[split].side[side];
+    const int32_t *length = t->length[split][side];
+    int64_t tokens = 0;
+    for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i]];
+    const gsa_status status = gsa_minibatch_sequence_size(batch, side, batch->count, tokens, 0, error);
+    if (status != GSA_OK) return status;
+    const gsa_minibatch_sequence *to = &batch->sequence[side];
+    tokens = 0;
+    for (int32_t i = 0; i < batch->count; i++) {
+        const int64_t e = example[i], first = text->offset[e];
+        memcpy(to->id + tokens, t->id[split][side] + first, (size_t)length[e] * sizeof *to->id);
+        memcpy(to->text + tokens, text->token + first, (size_t)length[e] * sizeof *to->text);
+        to->length[i] = length[e];
+        tokens += length[e];
+    }
+    return GSA_OK;
+}
+
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+{
+    const pair_task *t = self;
+    gsa_status status = gsa_minibatch_begin(batch, count, error);
+    for (int side = 0; side < 2 && status == GSA_OK; side++) status = fill_side(t, split, side, example, batch, error);
+    if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
+    for (int32_t i = 0; i < count && status == GSA_OK; i++) batch->label[i] = t->label[split][example[i]];
+    return status;
+}
+
+static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+{
+    (void)self;
+    return gsa_classes_loss(tape, out, batch, scale);
+}
+
+/* Of two classes the second in order of bytes is the positive one: 1 of 0 and 1. */
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+{
+    const int32_t classes = ((const pair_task *)self)->labels.count;
+    gsa_classes_score(out, classes, classes == 2 ? 1 : -1, batch, score);
+}
+
+static int metrics(const gsa_score *score, gsa_fact *facts, int room)
+{
+    if (room < 1 || score->found + score->wanted == 0) return 0;
+    facts[0] = (gsa_fact){ "f1", gsa_f1(score) };
+    return 1;
+}
+
+static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    const pair_task *t = self;
+    const gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
+    return status == GSA_OK ? gsa_wordbook_save(&t->words, checkpoint, error) : status;
+}
+
+static int facts(const void *self, gsa_fact *facts, int room)
+{
+    const pair_task *t = self;
+    const int count = t->facts < room ? t->facts : room;
+    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
+    return count;
+}
+
+static gsa_status read_lines(void *self, const char *path, gsa_error *error)
+{
+    pair_task *t = self;
+    gsa_text_options options = t->options;
+    options.unlabelled = 1;
+    gsa_status status = gsa_pairs_read(t->system, path, &options, "", &t->pairs[GSA_SPLIT_TEST], error);
+    if (status == GSA_OK) status = number_tokens(t, GSA_SPLIT_TEST, error);
+    for (int64_t e = 0; status == GSA_OK && e < examples(t, GSA_SPLIT_TEST); e++) t->label[GSA_SPLIT_TEST][e] = -1;
+    return status;
+}
+
+static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+{
+    gsa_classes_print(&((const pair_task *)self)->labels, out, batch->targets, output);
+}
+
+const gsa_task gsa_task_sentence_pairs = {
+    .name = "sentence_pairs",
+    .metric = "accuracy",
+    .rising = 1,
+    .create = create,
+    .destroy = destroy,
+    .plan = plan,
+    .examples = examples,
+    .lengths = lengths,
+    .prepare = prepare,
+    .fill = fill,
+    .features = features,
+    .loss = loss,
+    .score = score,
+    .save = save,
+    .facts = facts,
+    .metrics = metrics,
+    .read_lines = read_lines,
+    .print = print,
+};
