@@ -301,7 +301,8 @@ static void say_last_layer(const gsa_looker *l)
 static gsa_status write(const gsa_looker *l, gsa_error *error)
 {
     const gsa_session *s = &l->session;
-    const gsa_picture_stack stack = { .text = gsa_learner_columns(&s->model, 0) > 0 ? NULL : s->batch.sequence[0].text, .memory = -1 };
+    const gsa_picture_stack stack = { .text = gsa_learner_columns(&s->model, 0) > 0 ? NULL : s->batch.sequence[0].text,
+                                      .memory = -1 };
     const gsa_picture picture = { gsa_stack_text(l->stack), &stack, l->sheets, 1, l->n_sheets };
     gsa_output *output;
     gsa_status status = gsa_output_open(s->system, l->apply->output ? l->apply->output : "-", &output, error);
