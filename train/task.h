@@ -5,7 +5,7 @@
  *
  * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
  * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
- * metric) or numbers. So each of these is a file in tasks/ and nothing else:
+ * metric) or numbers. So each of these is a file in tasks/ and nothing else (tagging, language modelling and translation are to come):
  *
  *     task                  sequences          runs                            out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
