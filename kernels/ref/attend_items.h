@@ -1,0 +1,101 @@
+/* attend_items.h - how attention's backward pass is cut into items, for ref and for the levels of cpu, which differ in what they do with a
+ * row. The cut is a function of sizes alone.
+ *
+ * An item is a chunk of examples and a group of heads: sources of different examples are different rows of dk and dv, heads
+ * are different columns, so items never meet. Label gradients are shared by all: each item has its own partial sums. */
+#ifndef GSA_REF_ATTEND_ITEMS_H
+#define GSA_REF_ATTEND_ITEMS_H
+#include "kernels/ref/attend.h"
+
+enum { REF_BACK_ITEMS = 32, REF_PARTIAL_LIMIT = 1 << 22 /* elements of all partials, unless one item alone needs more */ };
+
+/* One item's place in the partial sums; NULL where the gradient is not wanted. */
+typedef struct ref_label_sums {
+    real *dr, *db;
+    int32_t first_head, group;
+} ref_label_sums;
+
+/* Adds the gradients of a row's heads first .. last-1. */
+typedef void ref_row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums);
+
+typedef struct ref_back_job {
+    ref_attend t;
+    ref_row_heads *row_heads;
+    int64_t chunk, chunks;     /* examples of an item; items along examples */
+    int32_t group, groups;     /* heads of an item, a multiple of 4; items along heads */
+    real *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
+    int64_t partial_r, stride; /* elements of the first part, of both */
+} ref_back_job;
+
+static inline void ref_back_item(void *context, int64_t item)
+{
+    const ref_back_job *job = context;
+    const ref_attend *t = &job->t;
+    const int64_t first_example = item / job->groups * job->chunk;
+    const int64_t last_example = ref_smaller(first_example + job->chunk, t->edges->examples);
+    const int32_t first = (int32_t)(item % job->groups) * job->group;
+    const int32_t last = (int32_t)ref_smaller((int64_t)first + job->group, t->heads);
+    ref_label_sums sums = { .first_head = first, .group = job->group };
+    if (job->partial) {
+        real *partial = job->partial + item * job->stride;
+        memset(partial, 0, sizeof(real) * (size_t)job->stride);
+        if (t->args->dlabel_vectors) sums.dr = partial;
+        if (t->args->dlabel_bias) sums.db = partial + job->partial_r;
+    }
+    for (int64_t r = t->edges->block_offset[first_example]; r < t->edges->block_offset[last_example]; r++) {
+        const gsa_rows rows = t->edges->blocks[r];
+        for (int64_t row = rows.first; row < rows.first + rows.count; row++) job->row_heads(t, row, first, last, &sums);
+    }
+}
+
+/* Cuts examples and heads by sizes alone: about REF_BACK_ITEMS items, fewer where label tables are so large that their partials
+ * would be. */
+static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
+{
+    const gsa_attend_args *args = job->t.args;
+    const int64_t labels = args->edges->labels, examples = args->edges->examples, quads = ref_items(job->t.heads, 4);
+    const int wants_labels = args->dlabel_vectors != NULL || args->dlabel_bias != NULL;
+    int64_t most = REF_BACK_ITEMS;
+    if (wants_labels && labels > 0) most = REF_PARTIAL_LIMIT / (labels * (job->t.dim + job->t.heads) + 1);
+    most = most < 1 ? 1 : ref_smaller(most, REF_BACK_ITEMS);
+    job->chunk = ref_items(examples, most);
+    job->chunks = ref_items(examples, job->chunk);
+    const int64_t groups = ref_smaller(most / job->chunks, quads);
+    job->group = (int32_t)(4 * ref_items(quads, groups < 1 ? 1 : groups));
+    job->groups = (int32_t)ref_items(job->t.heads, job->group);
+    job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
+    job->stride = job->partial_r + (args->dlabel_bias ? labels * job->group : 0);
+    if (job->stride == 0) return GSA_OK;
+    job->partial = gsa_ref_scratch(b, "attend_backward", job->chunks * job->groups * job->stride, sizeof(real));
+    return job->partial ? GSA_OK : b->error.status;
+}
+
+static inline void ref_add_label_sums(const ref_back_job *job)
+{
+    const ref_attend *t = &job->t;
+    for (int64_t item = 0; item < job->chunks * job->groups; item++) {
+        const real *partial = job->partial + item * job->stride;
+        const int32_t first = (int32_t)(item % job->groups) * job->group;
+        const int64_t width = ref_smaller(job->group, t->heads - first);
+        if (t->args->dlabel_vectors) ref_axpy(t->args->dlabel_vectors, 1, partial, job->partial_r);
+        if (t->args->dlabel_bias)
+            for (int64_t l = 0; l < t->edges->labels; l++)
+                ref_axpy((real *)t->args->dlabel_bias + l * t->heads + first, 1, partial + job->partial_r + l * job->group,
+                         width);
+    }
+}
+
+/* The whole pass over the edges. */
+static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_row_heads *row_heads)
+{
+    gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
+    if (status != GSA_OK || args->edges->rows == 0 || args->heads == 0) return status;
+    ref_back_job job = { .t = ref_attend_of(args), .row_heads = row_heads };
+    status = ref_back_cut(b, &job);
+    if (status != GSA_OK) return status;
+    gsa_team_run(b->team, job.chunks * job.groups, ref_back_item, &job);
+    if (job.partial) ref_add_label_sums(&job);
+    return GSA_OK;
+}
+
+#endif
