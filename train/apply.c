@@ -67,8 +67,8 @@ static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
 {
     gsa_score dev, test;
     const double start = gsa_seconds();
-    gsa_status status = gsa_session_score(s, GSA_SPLIT_DEV, &dev, error);
-    if (status == GSA_OK) status = gsa_session_score(s, GSA_SPLIT_TEST, &test, error);
+    gsa_status status = gsa_session_score(s, GSA_SPLIT_DEV, &dev, NULL, error);
+    if (status == GSA_OK) status = gsa_session_score(s, GSA_SPLIT_TEST, &test, NULL, error);
     if (status != GSA_OK) return status;
     if (dev.examples + test.examples == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");

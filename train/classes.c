@@ -24,17 +24,24 @@ static double surprise(const double *x, int32_t count, int32_t at)
     return log(sum) + top - x[at];
 }
 
-void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, gsa_score *score)
+void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive, int32_t label, gsa_score *unit)
 {
-    for (int64_t i = 0; i < batch->targets; i++, out += classes) {
-        const int32_t label = batch->label[i], best = largest(out, classes);
-        if (label < 0) continue;
-        score->loss += surprise(out, classes, label);
-        score->right += best == label;
-        score->targets++, score->examples++;
-        score->hits += best == label && label == positive;
-        score->found += best == positive, score->wanted += label == positive;
-    }
+    const int32_t best = largest(out, classes);
+    if (label < 0) return;
+    unit->loss += surprise(out, classes, label);
+    unit->right += best == label;
+    unit->targets++, unit->examples++;
+    unit->hits += best == label && label == positive;
+    unit->found += best == positive, unit->wanted += label == positive;
+}
+
+void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, const int32_t *rows,
+                       gsa_score *unit)
+{
+    const int32_t *label = batch->label;
+    for (int32_t u = 0; u < batch->count; u++)
+        for (int32_t i = rows ? rows[u] : 1; i > 0; i--, out += classes)
+            gsa_classes_score_row(out, classes, positive, *label++, &unit[u]);
 }
 
 void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output)

@@ -7,8 +7,11 @@
 
 /* scale sum of the cross entropies. */
 gsa_tensor *gsa_classes_loss(gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
-/* out [targets, classes]; hits, found and wanted count class `positive` (-1: none). */
-void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, gsa_score *score);
+/* Adds one row of out to its unit; hits, found and wanted count class `positive` (-1: none). */
+void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive, int32_t label, gsa_score *unit);
+/* Out [targets, classes] into the batch's units, of rows[unit] rows each; NULL: of one. */
+void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, const int32_t *rows,
+                       gsa_score *unit);
 /* "label<TAB>probability" of each row. */
 void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output);
 /* 2 hits / (found + wanted); 0 where there is nothing. */

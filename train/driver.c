@@ -240,7 +240,7 @@ static gsa_status evaluate(gsa_trainer *t, gsa_error *error)
     gsa_score dev;
     const int there = t->session.task->examples(t->session.self, GSA_SPLIT_DEV) > 0;
     gsa_average_swap(&t->average);
-    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, error);
+    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, NULL, error);
     if (status == GSA_OK && there) status = judge(t, &dev, error);
     gsa_average_swap(&t->average);
     if (status == GSA_OK) status = gsa_trainer_report_epoch(t, there ? &dev : NULL, error);
@@ -311,7 +311,7 @@ static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
     gsa_score test;
     gsa_trainer_swap_kept(t);
-    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, error);
+    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
     gsa_trainer_swap_kept(t);
     if (status == GSA_OK) status = gsa_trainer_result(t, &test, result, error);
     return status == GSA_OK ? gsa_trainer_draw(t, error) : status;

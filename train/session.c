@@ -101,6 +101,7 @@ void gsa_session_release(gsa_session *session)
     if (s->registry) gsa_registry_release(s->registry);
     gsa_minibatch_release(&s->batch);
     gsa_release(s->system, s->out);
+    gsa_release(s->system, s->unit);
     gsa_release(s->system, s->inputs);
     gsa_recipe_release(&s->recipe);
     *s = (gsa_session){ 0 };
@@ -134,24 +135,74 @@ gsa_batches_options gsa_session_batches(const gsa_session *s)
                                   .seed = (uint32_t)v->train_seed };
 }
 
-gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_error *error)
+int64_t gsa_session_units(const gsa_session *s, int split)
+{
+    int64_t units = 0;
+    for (int64_t e = 0; e < s->task->examples(s->self, split); e++) units += gsa_task_units(s->task, s->self, split, &e, 1);
+    return units;
+}
+
+static gsa_status unit_room(gsa_session *s, int64_t units, gsa_error *error)
+{
+    if (units > s->unit_room || !s->unit) {
+        gsa_release(s->system, s->unit);
+        s->unit = gsa_alloc(s->system, (size_t)units, sizeof *s->unit);
+        s->unit_room = s->unit ? units : 0;
+    }
+    if (!s->unit) return gsa_out_of_memory(error, "the scores", units * (int64_t)sizeof *s->unit);
+    memset(s->unit, 0, (size_t)units * sizeof *s->unit);
+    return GSA_OK;
+}
+
+/* first[e]: where the outcomes of example e begin. */
+static gsa_status place_outcomes(const gsa_session *s, int split, int64_t examples, int64_t **first, gsa_error *error)
+{
+    *first = gsa_alloc(s->system, (size_t)examples, sizeof **first);
+    if (!*first) return gsa_out_of_memory(error, "the outcomes", examples * 8);
+    for (int64_t e = 0, at = 0; e < examples; e++) {
+        (*first)[e] = at;
+        at += gsa_task_units(s->task, s->self, split, &e, 1);
+    }
+    return GSA_OK;
+}
+
+static gsa_status score_batch(gsa_session *s, int split, const int64_t *example, int64_t count, gsa_score *score,
+                              const int64_t *first, gsa_score *outcome, gsa_error *error)
+{
+    const int64_t units = gsa_task_units(s->task, s->self, split, example, count);
+    gsa_status status = gsa_session_outputs(s, split, example, (int32_t)count, error);
+    if (status == GSA_OK) status = unit_room(s, units, error);
+    if (status != GSA_OK) return status;
+    s->task->score(s->self, s->out, &s->batch, s->unit);
+    for (int64_t u = 0; u < units; u++) gsa_score_add(score, &s->unit[u]);
+    for (int64_t i = 0, from = 0; outcome && i < count; i++) {
+        const int64_t own = gsa_task_units(s->task, s->self, split, &example[i], 1);
+        memcpy(outcome + first[example[i]], s->unit + from, (size_t)own * sizeof *outcome);
+        from += own;
+    }
+    return GSA_OK;
+}
+
+gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_score *outcome, gsa_error *error)
 {
     gsa_batches batches;
     gsa_batches_options options = gsa_session_batches(s);
     const int64_t examples = s->task->examples(s->self, split);
+    int64_t *first = NULL;
     *score = (gsa_score){ 0 };
     if (examples == 0) return GSA_OK;
     options.accumulate = 1;
-    gsa_status status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples, &batches, error);
+    gsa_status status = outcome ? place_outcomes(s, split, examples, &first, error) : GSA_OK;
     if (status != GSA_OK) return status;
-    gsa_batches_plain(&batches);
-    for (int64_t b = 0; b < batches.count && status == GSA_OK; b++) {
+    status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples, &batches, error);
+    if (status == GSA_OK) gsa_batches_plain(&batches);
+    for (int64_t b = 0; status == GSA_OK && b < batches.count; b++) {
         int64_t count;
         const int64_t *example = gsa_batches_at(&batches, b, &count);
         if (s->stop && *s->stop) status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during an evaluation");
-        else status = gsa_session_outputs(s, split, example, (int32_t)count, error);
-        if (status == GSA_OK) s->task->score(s->self, s->out, &s->batch, score);
+        else status = score_batch(s, split, example, count, score, first, outcome, error);
     }
     gsa_batches_release(&batches);
+    gsa_release(s->system, first);
     return status;
 }

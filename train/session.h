@@ -32,6 +32,8 @@ typedef struct gsa_session {
     gsa_minibatch batch;
     double *out; /* a batch's outputs on the host */
     int64_t out_room;
+    gsa_score *unit; /* a batch's units */
+    int64_t unit_room;
     const volatile sig_atomic_t *stop;
 } gsa_session;
 
@@ -41,8 +43,10 @@ void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 
 /* Outputs of some examples into session->out, without dropout. */
 gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
-/* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. */
-gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, gsa_error *error);
+/* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. `outcome`, where not NULL,
+ * receives each unit's score, example after example as they are numbered: gsa_session_units of them. */
+gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, gsa_score *outcome, gsa_error *error);
+int64_t gsa_session_units(const gsa_session *session, int split);
 gsa_batches_options gsa_session_batches(const gsa_session *session);
 double gsa_seconds(void); /* of a clock that only goes forward */
 

@@ -9,6 +9,13 @@ const gsa_task *gsa_task_find(int64_t name)
     return tasks[name];
 }
 
+void gsa_score_add(gsa_score *sum, const gsa_score *unit)
+{
+    sum->loss += unit->loss, sum->right += unit->right;
+    sum->targets += unit->targets, sum->examples += unit->examples;
+    sum->hits += unit->hits, sum->found += unit->found, sum->wanted += unit->wanted;
+}
+
 double gsa_score_metric(const gsa_task *task, const gsa_score *score)
 {
     if (task->rising) return score->examples > 0 ? score->right / (double)score->examples : 0;
@@ -18,4 +25,11 @@ double gsa_score_metric(const gsa_task *task, const gsa_score *score)
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count)
 {
     return task->targets ? task->targets(self, split, example, count) : count;
+}
+
+int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count)
+{
+    int64_t units = task->units ? 0 : count;
+    for (int64_t i = 0; task->units && i < count; i++) units += task->units(self, split, example[i]);
+    return units;
 }

@@ -17,7 +17,11 @@
  *     translation           source, target     encoder(source), decoder        token of target
  *
  * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To add one: a file in
- *       tasks/, a name in keys.h (task.name), a row in task.c. */
+ *       tasks/, a name in keys.h (task.name), a row in task.c.
+ *
+ * Law.  What is scored comes in *units*, which one could have drawn singly: what a bootstrap resamples. A unit is an example; where
+ *       one example holds all that there is (a graph), each target with a label is one. A metric is made of the units' sums, so
+ *       results do not depend on how examples are put into batches, but for the last bits of a sum of losses. */
 #ifndef GSA_TASK_H
 #define GSA_TASK_H
 #include "gsa/checkpoint.h"
@@ -31,7 +35,7 @@ enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };
 
 struct gsa_learner; /* model.h */
 
-typedef struct gsa_score { /* sums over examples */
+typedef struct gsa_score { /* of one unit (below), or sums over units */
     double loss, right;    /* right: of metrics that are shares */
     int64_t targets;       /* numbers that the loss is a mean of */
     int64_t examples;      /* that `right` is a share of: targets with a label */
@@ -99,7 +103,10 @@ typedef struct gsa_task {
     /* readouts [runs] -> [rows, head_inputs x hidden]. NULL: the head reads run 0's as it is. */
     gsa_tensor *(*features)(const void *self, gsa_tape *tape, const gsa_readout *readouts);
     gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
-    void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score);
+    /* Units of one example. NULL: one each. */
+    int64_t (*units)(const void *self, int split, int64_t example);
+    /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller adds them up in this order. */
+    void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);
     /* Up to `room` facts beside the result (baselines); their number. */
     int (*facts)(const void *self, gsa_fact *facts, int room);
@@ -115,7 +122,9 @@ typedef struct gsa_task {
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
     gsa_task_node_classification;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
+void gsa_score_add(gsa_score *sum, const gsa_score *unit);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);
+int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);
 
 #endif

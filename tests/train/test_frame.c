@@ -172,7 +172,7 @@ START_TEST(tags_that_letters_tell_are_learned)
 {
     fixture f;
     gsa_optimiser optimiser;
-    gsa_score score = { 0 };
+    gsa_score score = { 0 }, unit[16 * SENTENCES] = { 0 };
     double norm, *out;
     open_frame(&f, GSA_F32);
     const gsa_optimiser_options options = {
@@ -190,7 +190,11 @@ START_TEST(tags_that_letters_tell_are_learned)
     const gsa_tensor *logits = gsa_learner_forward(&f.model, &f.batch);
     out = malloc((size_t)(logits->rows * logits->cols) * sizeof *out);
     ck_assert_int_eq(gsa_tensor_read(f.rig.backend, logits, 0, out, NULL), GSA_OK);
-    gsa_classes_score(out, TAGS, 1, &f.batch, &score);
+    gsa_classes_score(out, TAGS, 1, &f.batch, f.batch.sequence[WORDS].length, unit);
+    for (int32_t u = 0; u < f.batch.count; u++) { /* a sentence is a unit */
+        ck_assert_int_eq(unit[u].targets, f.batch.sequence[WORDS].length[u] - u % 2);
+        gsa_score_add(&score, &unit[u]);
+    }
     ck_assert_int_lt(score.examples, f.batch.targets); /* those without a target do not count */
     printf("accuracy %.3f, F1 %.3f\n", score.right / (double)score.examples, gsa_f1(&score));
     ck_assert(score.right > 0.95 * (double)score.examples);

@@ -298,8 +298,10 @@ START_TEST(accuracy_and_f1_by_hand)
     static const double out[] = { 0, 1, 2, 0, 0, 3, 1, 0, 5, 0, 0, 1 }; /* says 1 0 1 0 0 1 */
     int32_t label[] = { 1, 1, 0, 0, -1, 1 };
     const gsa_minibatch batch = { .count = 6, .targets = 6, .label = label };
-    gsa_score score = { 0 }, none = { 0 };
-    gsa_classes_score(out, 2, 1, &batch, &score);
+    gsa_score score = { 0 }, none = { 0 }, unit[6] = { 0 }, plain[6] = { 0 };
+    gsa_classes_score(out, 2, 1, &batch, NULL, unit);
+    for (int u = 0; u < 6; u++) gsa_score_add(&score, &unit[u]);
+    ck_assert(unit[4].targets == 0 && unit[4].loss == 0 && unit[0].right == 1 && unit[1].right == 0);
     ck_assert_int_eq(score.examples, 5);
     ck_assert_int_eq(score.targets, 5);
     ck_assert_double_eq(score.right, 3);
@@ -307,7 +309,8 @@ START_TEST(accuracy_and_f1_by_hand)
     ck_assert_double_eq_tol(gsa_f1(&score), 2.0 / 3, 1e-15);
     const double lost = log1p(exp(-1)) + log(1 + exp(2)) + log(1 + exp(3)) + log1p(exp(-1)) + log1p(exp(-1));
     ck_assert_double_eq_tol(score.loss, lost, 1e-12);
-    gsa_classes_score(out, 2, -1, &batch, &none);
+    gsa_classes_score(out, 2, -1, &batch, NULL, plain);
+    for (int u = 0; u < 6; u++) gsa_score_add(&none, &plain[u]);
     ck_assert(none.hits == 0 && none.found == 0 && none.wanted == 0 && gsa_f1(&none) == 0);
 }
 END_TEST

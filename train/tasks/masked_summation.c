@@ -111,12 +111,14 @@ static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const
     return gsa_op_square_error(tape, out, target, scale);
 }
 
-static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
 {
-    const int64_t values = (int64_t)batch->count * outputs(self);
-    for (int64_t i = 0; i < values; i++)
-        score->loss += (out[i] - (double)batch->target[i]) * (out[i] - (double)batch->target[i]);
-    score->targets += values, score->examples += batch->count;
+    const int64_t width = outputs(self);
+    for (int64_t i = 0; i < batch->count * width; i++) {
+        const double off = out[i] - (double)batch->target[i];
+        unit[i / width].loss += off * off;
+    }
+    for (int32_t u = 0; u < batch->count; u++) unit[u].targets = width, unit[u].examples = 1;
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)

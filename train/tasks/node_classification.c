@@ -190,9 +190,18 @@ static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const
     return gsa_classes_loss(tape, out, batch, scale);
 }
 
-static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+/* A node is a unit. */
+static int64_t units(const void *self, int split, int64_t example)
 {
-    gsa_classes_score(out, ((const node_task *)self)->labels.count, -1, batch, score);
+    (void)example;
+    return ((const node_task *)self)->targets[split];
+}
+
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
+{
+    const int32_t classes = ((const node_task *)self)->labels.count;
+    for (int64_t i = 0; i < batch->targets; i++)
+        if (batch->label[i] >= 0) gsa_classes_score_row(out + i * classes, classes, -1, batch->label[i], unit++);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -240,6 +249,7 @@ const gsa_task gsa_task_node_classification = {
     .targets = targets,
     .fill = fill,
     .loss = loss,
+    .units = units,
     .score = score,
     .save = save,
     .facts = facts,

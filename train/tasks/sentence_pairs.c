@@ -258,10 +258,10 @@ static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const
 }
 
 /* Of two classes the second in order of bytes is the positive one: 1 of 0 and 1. */
-static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
 {
     const int32_t classes = ((const pair_task *)self)->labels.count;
-    gsa_classes_score(out, classes, classes == 2 ? 1 : -1, batch, score);
+    gsa_classes_score(out, classes, classes == 2 ? 1 : -1, batch, NULL, unit);
 }
 
 static int metrics(const gsa_score *score, gsa_fact *facts, int room)

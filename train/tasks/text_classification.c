@@ -265,9 +265,9 @@ static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const
     return gsa_classes_loss(tape, out, batch, scale);
 }
 
-static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *score)
+static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
 {
-    gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, score);
+    gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, NULL, unit);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
