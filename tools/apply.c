@@ -6,6 +6,7 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
     *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
                                     .device = gsa_args_text(args, "device"),
+                                    .build = gsa_build(),
                                     .threads = (int)gsa_args_number(args, "threads", 0),
                                     .input = gsa_args_text(args, "input"),
                                     .output = gsa_args_text(args, "output"),

@@ -130,7 +130,7 @@ static gsa_status write_topologies(gsa_output *out, const gsa_registry *registry
 static gsa_status write_all(const gsa_args *args, const gsa_registry *registry, gsa_output *out, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
-    gsa_output_format(out, "version       %s, topology ABI %u\n", GSA_VERSION, GSA_ABI);
+    gsa_output_format(out, "version       %s, commit %s, topology ABI %u\n", GSA_VERSION, gsa_build(), GSA_ABI);
     gsa_output_format(out, "compiler      %s, C %ld\n", GSA_COMPILER, __STDC_VERSION__);
     gsa_output_format(out, "build         %s%s\n", GSA_BUILD, *GSA_SANITIZED ? ", sanitizers: " GSA_SANITIZED : "");
     gsa_output_format(out, "cores         %d\n", gsa_core_count());

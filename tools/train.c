@@ -17,6 +17,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                   .out = gsa_args_text(args, "out"),
                                   .resume = gsa_args_text(args, "resume"),
                                   .device = gsa_args_text(args, "device"),
+                                  .build = gsa_build(),
                                   .threads = (int)gsa_args_number(args, "threads", 0),
                                   .progress = gsa_report,
                                   .context = &reporter,

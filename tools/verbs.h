@@ -73,6 +73,9 @@ int gsa_core_count(void);
 /* `text` and a line end to standard output. */
 gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);
 
+/* The commit that was built, "4f5e0a1b2c" or "4f5e0a1b2c-dirty"; "unknown". */
+const char *gsa_build(void);
+
 /* Seconds on the monotonic clock. */
 double gsa_now(void);
 

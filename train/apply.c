@@ -2,6 +2,7 @@
 #include "train/apply.h"
 #include <stdio.h>
 #include "train/log.h"
+#include "train/outcomes.h"
 #include "train/plain.h"
 #include "train/trainer.h"
 
@@ -25,6 +26,7 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
                                           .plugins = o->plugins,
                                           .n_plugins = o->n_plugins,
                                           .device = o->device,
+                                          .build = o->build,
                                           .threads = o->threads,
                                           .splits = splits,
                                           .backend = o->backend,
@@ -63,25 +65,38 @@ static void add_scores(json_t *result, const gsa_session *s, const char *split, 
     json_object_set_new(result, name, json_integer(score->examples));
 }
 
-static gsa_status evaluate(gsa_session *s, char **result, gsa_error *error)
+static gsa_status tell(const gsa_session *s, const gsa_score score[2], double seconds, char **result, gsa_error *error)
 {
-    gsa_score dev, test;
-    const double start = gsa_seconds();
-    gsa_status status = gsa_session_score(s, GSA_SPLIT_DEV, &dev, NULL, error);
-    if (status == GSA_OK) status = gsa_session_score(s, GSA_SPLIT_TEST, &test, NULL, error);
-    if (status != GSA_OK) return status;
-    if (dev.examples + test.examples == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
-    const double seconds = gsa_seconds() - start;
+    char signature[GSA_SIGNATURE];
     const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
     json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
-    add_scores(r, s, "dev", &dev);
-    add_scores(r, s, "test", &test);
+    add_scores(r, s, "dev", &score[0]);
+    add_scores(r, s, "test", &score[1]);
+    gsa_signature(s, signature);
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
     json_object_set_new(r, "tokens_per_second", gsa_json_number(seconds > 0 ? (double)tokens / seconds : 0));
     json_object_set_new(r, "parameters", json_integer(gsa_parameters_total(s->model.parameters)));
     json_object_set_new(r, "seed", json_integer(s->recipe.values.train_seed));
+    json_object_set_new(r, "signature", json_string(signature));
     return gsa_json_text(s->system, r, result, error);
+}
+
+static gsa_status evaluate(gsa_session *s, const char *path, char **result, gsa_error *error)
+{
+    gsa_score score[2];
+    gsa_outcomes outcomes[2] = { 0 };
+    gsa_status status = GSA_OK;
+    const double start = gsa_seconds();
+    for (int i = 0; i < 2 && status == GSA_OK; i++)
+        status = path ? gsa_outcomes_take(s, GSA_SPLIT_DEV + i, &score[i], &outcomes[i], error)
+                      : gsa_session_score(s, GSA_SPLIT_DEV + i, &score[i], NULL, error);
+    const double seconds = gsa_seconds() - start;
+    if (status == GSA_OK && score[0].examples + score[1].examples == 0)
+        status =
+            gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
+    if (status == GSA_OK && path) status = gsa_outcomes_save(outcomes, path, error);
+    for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
+    return status == GSA_OK ? tell(s, score, seconds, result, error) : status;
 }
 
 gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error)
@@ -92,7 +107,7 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     const gsa_plain plain = gsa_plain_begin();
     gsa_status status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
     if (status == GSA_OK) {
-        status = evaluate(&session, result, error);
+        status = evaluate(&session, options->outcomes, result, error);
         gsa_session_release(&session);
     }
     gsa_plain_end(plain);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "train/outcomes.h"
 #include "train/plain.h"
 #include "train/step.h"
 #include "train/trainer.h"
@@ -170,6 +171,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .plugins = o->plugins,
                                           .n_plugins = o->n_plugins,
                                           .device = o->device,
+                                          .build = o->build,
                                           .threads = o->threads,
                                           .splits = 7,
                                           .backend = o->backend,
@@ -307,14 +309,29 @@ static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
                     (long long)t->counts.step, t->folder);
 }
 
+/* The kept model on dev and test, each unit; the score on test is the result's. */
+static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *error)
+{
+    gsa_outcomes outcomes[2] = { 0 };
+    gsa_score dev;
+    gsa_status status = gsa_outcomes_take(&t->session, GSA_SPLIT_DEV, &dev, &outcomes[0], error);
+    if (status == GSA_OK) status = gsa_outcomes_take(&t->session, GSA_SPLIT_TEST, test, &outcomes[1], error);
+    char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "outcomes.jsonl", error) : NULL;
+    if (status == GSA_OK) status = path ? gsa_outcomes_save(outcomes, path, error) : GSA_ERR_MEMORY;
+    gsa_release(t->system, path);
+    for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
+    return status;
+}
+
 static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
     gsa_score test;
     gsa_trainer_swap_kept(t);
-    gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
+    gsa_status status = t->folder ? write_outcomes(t, &test, error)
+                                  : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
     gsa_trainer_swap_kept(t);
-    if (status == GSA_OK) status = gsa_trainer_result(t, &test, result, error);
-    return status == GSA_OK ? gsa_trainer_draw(t, error) : status;
+    if (status == GSA_OK) status = gsa_trainer_draw(t, error);
+    return status == GSA_OK ? gsa_trainer_result(t, &test, result, error) : status;
 }
 
 gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error)

@@ -30,6 +30,7 @@ typedef struct gsa_train_options {
     const char *out;                /* folder of the run; NULL: nothing is written */
     const char *resume;             /* folder of a run to go on with (its config holds; overrides may lengthen it) */
     const char *device;             /* "cpu", "auto"; "cuda" is refused with a sentence where no such backend is built */
+    const char *build;              /* names the program's build in signatures: a commit; or NULL */
     int threads;                    /* 0: all cores */
     gsa_progress_call progress;
     void *context;
@@ -37,8 +38,9 @@ typedef struct gsa_train_options {
     gsa_backend *backend;           /* NULL: made from device and threads; else this one is used, and outlives the call */
 } gsa_train_options;
 
-/* Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h), result.json. *result: one JSON object on one line
- * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed, ...). */
+/* Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),
+ * outcomes.jsonl (outcomes.h), result.json. *result: one JSON object on one line
+ * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed, signature, ...). */
 gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error);
 
 typedef struct gsa_apply_options {
@@ -47,8 +49,9 @@ typedef struct gsa_apply_options {
     int n_overrides;
     const char *const *plugins;
     int n_plugins;
-    const char *device;
+    const char *device, *build;
     int threads;
+    const char *outcomes;           /* evaluate: file that receives what was found of each unit (outcomes.h); or NULL */
     const char *input, *output;     /* predict: "-" or a path */
     gsa_progress_call progress;     /* messages only (kind 2); or NULL */
     void *context;

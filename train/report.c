@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "train/outcomes.h"
 #include "train/trainer.h"
 
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
@@ -124,7 +125,7 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
 {
     const gsa_session *s = &t->session;
     gsa_fact facts[8];
-    char name[64];
+    char name[64], signature[GSA_SIGNATURE];
     const int n = s->task->facts(s->self, facts, 8);
     json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
     if (t->counts.evaluated >= 0) json_object_set_new(r, t->metric, gsa_json_number(t->best ? t->sums.best : t->sums.last));
@@ -141,6 +142,8 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     json_object_set_new(r, "tokens_per_second", gsa_json_number(per((double)t->counts.tokens, seconds)));
     json_object_set_new(r, "parameters", json_integer(gsa_parameters_total(s->model.parameters)));
     json_object_set_new(r, "seed", json_integer(s->recipe.values.train_seed));
+    gsa_signature(s, signature);
+    json_object_set_new(r, "signature", json_string(signature));
     return r;
 }
 

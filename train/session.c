@@ -70,7 +70,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                               gsa_error *error)
 {
     gsa_session *s = session;
-    *s = (gsa_session){ .system = system, .stop = options->stop };
+    *s = (gsa_session){ .system = system, .stop = options->stop, .build = options->build };
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);

@@ -10,7 +10,7 @@ typedef struct gsa_session_options {
     const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL */
     const char *const *overrides, *const *plugins;
     int n_overrides, n_plugins;
-    const char *device;
+    const char *device, *build;
     int threads;
     uint32_t splits;
     gsa_backend *backend; /* NULL: one is made */
@@ -28,6 +28,7 @@ typedef struct gsa_session {
     gsa_backend *backend;
     int owns_backend, zero;
     gsa_learner model;
+    const char *build; /* borrowed; or NULL */
     char *inputs;   /* hashes of the patterns' files (inputs.h) */
     gsa_minibatch batch;
     double *out; /* a batch's outputs on the host */

@@ -112,6 +112,8 @@ typedef struct gsa_task {
     int (*facts)(const void *self, gsa_fact *facts, int room);
     /* Likewise of a score beside the metric: "f1" makes dev_f1, test_f1. NULL: none. */
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
+    /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for signatures. NULL: nothing. */
+    void (*signature)(const void *self, const gsa_recipe_values *values, char *text, size_t room);
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);

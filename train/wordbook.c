@@ -126,3 +126,9 @@ gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, i
     for (int64_t i = 0; i < text->tokens; i++) (*id)[i] = gsa_vocabulary_find(book->vocabulary, text->token[i]);
     return GSA_OK;
 }
+
+void gsa_wordbook_signature(const gsa_recipe_values *values, char *text, size_t room)
+{
+    snprintf(text, room, "tokens:%s|case:%s", values->data_tokens == GSA_TOKENS_CHARS ? "chars" : "words",
+             values->data_lower ? "lower" : "mixed");
+}

@@ -33,4 +33,7 @@ gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backen
 gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, int32_t **id, int32_t **length,
                                gsa_error *error);
 
+/* "tokens:words|case:mixed", for signatures (task.h). */
+void gsa_wordbook_signature(const gsa_recipe_values *values, char *text, size_t room);
+
 #endif

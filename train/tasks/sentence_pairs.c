@@ -271,6 +271,12 @@ static int metrics(const gsa_score *score, gsa_fact *facts, int room)
     return 1;
 }
 
+static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+{
+    (void)self;
+    gsa_wordbook_signature(values, text, room);
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const pair_task *t = self;
@@ -316,6 +322,7 @@ const gsa_task gsa_task_sentence_pairs = {
     .features = features,
     .loss = loss,
     .score = score,
+    .signature = signature,
     .save = save,
     .facts = facts,
     .metrics = metrics,

@@ -270,6 +270,12 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, NULL, unit);
 }
 
+static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+{
+    (void)self;
+    gsa_wordbook_signature(values, text, room);
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const text_task *t = self;
@@ -327,6 +333,7 @@ const gsa_task gsa_task_text_classification = {
     .fill = fill,
     .loss = loss,
     .score = score,
+    .signature = signature,
     .save = save,
     .facts = facts,
     .read_lines = read_lines,
