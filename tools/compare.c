@@ -75,8 +75,9 @@ const gsa_verb gsa_verb_compare = {
     .most = 2,
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes = "A and B are folders of runs (outcomes.jsonl), or folders of gsa train --seeds or --each, whose runs are paired by "
-             "their paths. Test units are drawn anew, the same for A and B and for all seeds; seeds are not.\n"
-             "p: twice the share of resamples in which the difference has not the sign that it has on the data itself.",
+    .notes =
+        "A and B are folders of runs (outcomes.jsonl), or folders of gsa train --seeds or --each, whose runs are paired by "
+        "their paths. Test units are drawn anew, the same for A and B and for all seeds; seeds are not.\n"
+        "p: twice the share of resamples in which the difference has not the sign that it has on the data itself.",
     .run = run
 };

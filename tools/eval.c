@@ -14,8 +14,11 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     return status;
 }
 
-static const gsa_option options[] = { GSA_OPTION_ROW_MODEL,  GSA_OPTION_ROW_SET,     GSA_OPTION_ROW_PLUGIN,
-                                      GSA_OPTION_ROW_DEVICE, GSA_OPTION_ROW_THREADS,
+static const gsa_option options[] = { GSA_OPTION_ROW_MODEL,
+                                      GSA_OPTION_ROW_SET,
+                                      GSA_OPTION_ROW_PLUGIN,
+                                      GSA_OPTION_ROW_DEVICE,
+                                      GSA_OPTION_ROW_THREADS,
                                       { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,
                                         "receives what was found of each example, for gsa compare" },
                                       GSA_OPTION_ROW_QUIET };

@@ -1,5 +1,5 @@
 /* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
-#include "verbs.h"
+#include "sweep.h"
 
 static gsa_status check(const gsa_args *args, gsa_error *error)
 {
@@ -24,6 +24,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                   .stop = gsa_catch_signals() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
+    if (gsa_sweep_asked(args)) return gsa_run_sweep(args, &options, &reporter, error);
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
@@ -41,6 +42,13 @@ static const gsa_option options[] = {
       "folder of the run: resolved config.ini, log.jsonl, curve.svg, result.json, checkpoints" },
     { "resume", GSA_OPTION_TEXT, "DIR", NULL, "a new run", 0, 0,
       "go on with the run in DIR, bit for bit; --set may lengthen it" },
+    { "seeds", GSA_OPTION_NUMBERS, "N", NULL, "the recipe's", 0, 4294967295,
+      "a run for each seed of 1 to N, or of a list N,N,...; in DIR/seed-N" },
+    { "each", GSA_OPTION_TEXTS, "NAME=VALUE,...", NULL, "nothing is varied", 0, 0,
+      "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; ';' separates values that hold "
+      "commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
+    { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
+      "put the result of each run into this file too, in place of the one of the same configuration" },
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
@@ -53,9 +61,12 @@ const gsa_verb gsa_verb_train = {
     .most = 1,
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes = "The last line on stdout is one JSON object: task, test_mse or dev_accuracy and test_accuracy, seconds, "
-             "tokens_per_second, parameters, seed.\n"
-             "The first SIGINT or SIGTERM saves a checkpoint and exits 0; the second exits at once.",
+    .notes =
+        "The last line on stdout is one JSON object: task, test_mse or dev_accuracy and test_accuracy, seconds, "
+        "tokens_per_second, parameters, seed, signature.\n"
+        "With --seeds, --each or --results: one such line a run, and a last one that is the summary: mean, sd, min and max; "
+        "runs that are finished in DIR are not made again, one that stopped goes on.\n"
+        "The first SIGINT or SIGTERM saves a checkpoint and exits 0; the second exits at once.",
     .more = gsa_write_recipe_keys,
     .run = run
 };

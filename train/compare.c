@@ -141,8 +141,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static gsa_status resample(const gsa_system *system, const gsa_compare_options *o, group *groups, int count,
-                           gsa_compared *c, gsa_error *error)
+static gsa_status resample(const gsa_system *system, const gsa_compare_options *o, group *groups, int count, gsa_compared *c,
+                           gsa_error *error)
 {
     double *d = gsa_alloc(system, (size_t)o->samples, sizeof *d);
     if (!d) return gsa_out_of_memory(error, "the resamples", o->samples * 8);
@@ -230,8 +230,8 @@ gsa_status gsa_compare_pairs(const gsa_system *system, const gsa_compare_options
     if (!system) system = gsa_system_default();
     *compared = (gsa_compared){ .samples = options->samples };
     if (pairs < 1 || options->samples < 1 || options->samples > 10000000)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "%d pairs, %lld resamples: expected at least one pair, 1 to 10000000", pairs,
-                        (long long)options->samples);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "%d pairs, %lld resamples: expected at least one pair, 1 to 10000000",
+                        pairs, (long long)options->samples);
     gsa_status status = GSA_OK;
     for (int i = 0; i < pairs && status == GSA_OK; i++) status = check_pair(&pair[i], pair, error);
     if (status == GSA_OK) status = choose_metric(pair->a, options->metric, compared->metric, error);

@@ -26,7 +26,7 @@ typedef struct gsa_compared {
     char metric[GSA_METRIC_NAME];
     int rising; /* larger is better */
     double a, b, difference, low, high, p;
-    int64_t samples, units; /* units: of all combinations */
+    int64_t samples, units;   /* units: of all combinations */
     int pairs, better, worse; /* pairs in which A is better, worse */
 } gsa_compared;
 

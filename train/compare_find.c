@@ -148,8 +148,7 @@ static gsa_status read_pairs(const gsa_system *system, const names runs[2], cons
             return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' in '%s' has no outcomes of %s", runs[at].name[i], folder[at],
                             split == GSA_SPLIT_DEV ? "dev" : "test");
         pair[i] = (gsa_pair){ .a = &outcomes[2 * i], .b = &outcomes[2 * i + 1] };
-        if (i > 0)
-            pair[i].combination = pair[i - 1].combination + !same_combination(runs[0].name[i - 1], runs[0].name[i]);
+        if (i > 0) pair[i].combination = pair[i - 1].combination + !same_combination(runs[0].name[i - 1], runs[0].name[i]);
     }
     return status;
 }
@@ -160,8 +159,7 @@ static gsa_status compare_runs(const gsa_system *system, const gsa_compare_optio
     const int pairs = runs[0].count;
     gsa_outcomes *outcomes = gsa_alloc_zero(system, 2 * (size_t)pairs, sizeof *outcomes);
     gsa_pair *pair = gsa_alloc_zero(system, (size_t)pairs, sizeof *pair);
-    gsa_status status =
-        outcomes && pair ? GSA_OK : gsa_out_of_memory(error, "the runs", pairs * (int64_t)sizeof *outcomes);
+    gsa_status status = outcomes && pair ? GSA_OK : gsa_out_of_memory(error, "the runs", pairs * (int64_t)sizeof *outcomes);
     if (status == GSA_OK) status = read_pairs(system, runs, folder, split, outcomes, pair, there, error);
     if (status == GSA_OK && *there > 0) status = gsa_compare_pairs(system, options, pair, pairs, compared, error);
     for (int i = 0; outcomes && i < 2 * pairs; i++) {

@@ -30,8 +30,8 @@ void gsa_signature(const gsa_session *s, char text[GSA_SIGNATURE])
     write_slug(s->backend->name, device, sizeof device);
     if (s->task->signature) s->task->signature(s->self, &s->recipe.values, own, sizeof own);
     snprintf(text, GSA_SIGNATURE, "task:%s|metric:%s%s%s|seed:%lld|version:%s%s%.40s|device:%s", s->task->name,
-             s->task->metric, *own ? "|" : "", own, (long long)s->recipe.values.train_seed, GSA_VERSION,
-             s->build ? "+" : "", s->build ? s->build : "", device);
+             s->task->metric, *own ? "|" : "", own, (long long)s->recipe.values.train_seed, GSA_VERSION, s->build ? "+" : "",
+             s->build ? s->build : "", device);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------------------------------------- */
@@ -65,8 +65,7 @@ gsa_status gsa_outcomes_take(gsa_session *s, int split, gsa_score *score, gsa_ou
     o->units = gsa_session_units(s, split);
     if (o->units == 0) return GSA_OK;
     o->unit = gsa_alloc_zero(s->system, (size_t)o->units, sizeof *o->unit);
-    gsa_status status =
-        o->unit ? GSA_OK : gsa_out_of_memory(error, "the outcomes", o->units * (int64_t)sizeof *o->unit);
+    gsa_status status = o->unit ? GSA_OK : gsa_out_of_memory(error, "the outcomes", o->units * (int64_t)sizeof *o->unit);
     if (status == GSA_OK) status = gsa_session_score(s, split, score, o->unit, error);
     if (status == GSA_OK) status = hash_gold(s, split, o->gold, error);
     if (status != GSA_OK) gsa_outcomes_release(o);
@@ -169,8 +168,7 @@ static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes 
     return r->wanted ? take_header(o, line, r->bytes, &r->lines, error) : GSA_OK;
 }
 
-gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split, gsa_outcomes *outcomes,
-                             gsa_error *error)
+gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split, gsa_outcomes *outcomes, gsa_error *error)
 {
     char *bytes, *line;
     outcome_reader r = { .split = split };

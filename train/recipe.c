@@ -1,6 +1,7 @@
 #include "train/recipe.h"
 #include <stdio.h>
 #include <string.h>
+#include "gsa/hash.h"
 #include "gsa/parameters.h"
 #include "topologies/param.h"
 #include "topologies/words.h"
@@ -251,6 +252,16 @@ void gsa_recipe_release(gsa_recipe *recipe)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------- */
 
+/* The value of a key as text. */
+static void key_text(const gsa_recipe *recipe, int index, const gsa_key *key, char *number, size_t size, const char **text)
+{
+    gsa_value value;
+    const gsa_param param = param_of(key);
+    memcpy(&value, member(recipe, index), sizeof value);
+    *text = key->type == GSA_PATH ? value.s : number;
+    if (key->type != GSA_PATH) gsa_param_format(&param, value, number, size);
+}
+
 static void write_segments(const gsa_recipe *recipe, gsa_output *output)
 {
     char section[32];
@@ -273,17 +284,83 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
     const char *section = "";
     for (int i = 0; i < count; i++) {
         char number[64];
-        gsa_value value;
-        const gsa_param param = param_of(&keys[i]);
-        memcpy(&value, member(recipe, i), sizeof value);
+        const char *text;
+        key_text(recipe, i, &keys[i], number, sizeof number, &text);
         if (strcmp(section, keys[i].section) != 0)
             gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
         section = keys[i].section;
-        const char *text = keys[i].type == GSA_PATH ? value.s : number;
-        if (keys[i].type != GSA_PATH) gsa_param_format(&param, value, number, sizeof number);
         gsa_output_format(output, "%s =%s%s\n", keys[i].name, *text ? " " : "", text);
     }
     write_segments(recipe, output);
+}
+
+/* ---- one recipe and another ----------------------------------------------------------------------------------------------- */
+
+/* Keys of the sections [encoder.N]: those of `a` that `b` has not, or has with another value. */
+static int segments_differ(const gsa_recipe *a, const gsa_recipe *b, char *what, size_t size)
+{
+    for (int i = 0; i < a->ini.count; i++) {
+        const gsa_ini_entry *e = &a->ini.entries[i];
+        if (!e->key || segment_of(e->section) == 0 || gsa_ini_find(&a->ini, e->section, e->key) != e) continue;
+        const gsa_ini_entry *other = gsa_ini_find(&b->ini, e->section, e->key);
+        if (other && strcmp(other->value, e->value) == 0) continue;
+        snprintf(what, size, "%s.%s is %s and %s", e->section, e->key, e->value, other ? other->value : "not set");
+        return 1;
+    }
+    return 0;
+}
+
+int gsa_recipe_differs(const gsa_recipe *a, const gsa_recipe *b, char *what, size_t size)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) {
+        char number[2][64];
+        const char *text[2];
+        key_text(a, i, &keys[i], number[0], sizeof number[0], &text[0]);
+        key_text(b, i, &keys[i], number[1], sizeof number[1], &text[1]);
+        if (strcmp(text[0], text[1]) == 0) continue;
+        snprintf(what, size, "%s.%s is %s and %s", keys[i].section, keys[i].name, text[0], text[1]);
+        return 1;
+    }
+    return segments_differ(a, b, what, size) || segments_differ(b, a, what, size);
+}
+
+static int named(const char *const *texts, int count, const char *section, const char *key)
+{
+    const size_t bytes = strlen(section), more = strlen(key);
+    for (int i = 0; i < count; i++)
+        if (strncmp(texts[i], section, bytes) == 0 && texts[i][bytes] == '.' &&
+            strncmp(texts[i] + bytes + 1, key, more) == 0 && texts[i][bytes + 1 + more] == '=')
+            return 1;
+    return 0;
+}
+
+static void hash_line(gsa_sha256 *hash, const char *section, const char *key, const char *value)
+{
+    const char *const parts[] = { section, ".", key, "=", value, "\n" };
+    for (int i = 0; i < 6; i++) gsa_sha256_add(hash, parts[i], (int64_t)strlen(parts[i]));
+}
+
+void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_except, char hex[65])
+{
+    int count;
+    gsa_sha256 hash;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    gsa_sha256_start(&hash);
+    for (int i = 0; i < count; i++) {
+        char number[64];
+        const char *text;
+        key_text(recipe, i, &keys[i], number, sizeof number, &text);
+        if (!named(except, n_except, keys[i].section, keys[i].name)) hash_line(&hash, keys[i].section, keys[i].name, text);
+    }
+    for (int i = 0; i < recipe->ini.count; i++) {
+        const gsa_ini_entry *e = &recipe->ini.entries[i];
+        if (e->key && segment_of(e->section) > 0 && gsa_ini_find(&recipe->ini, e->section, e->key) == e &&
+            !named(except, n_except, e->section, e->key))
+            hash_line(&hash, e->section, e->key, e->value);
+    }
+    gsa_sha256_end(&hash, hex);
 }
 
 /* ---- what the model is made of ----------------------------------------------------------------------------------------- */

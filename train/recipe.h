@@ -23,6 +23,11 @@ void gsa_recipe_release(gsa_recipe *recipe); /* a zeroed one is fine */
 /* Every key with its value; reading it back gives the same values. */
 void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output);
 
+/* The first key that the two do not agree in, as "train.lr is 0.001 and 0.002"; 0: there is none. */
+int gsa_recipe_differs(const gsa_recipe *a, const gsa_recipe *b, char *what, size_t size);
+/* Of every key with its value, but those that `except` names: each text begins with "section.key=". */
+void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_except, char hex[65]);
+
 /* "recipe.ini:12", "--set task.k" or "recipe.ini (default of task.k)": where a value comes from; snprintf-like. */
 int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size);
 

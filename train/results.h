@@ -1,0 +1,40 @@
+/* results.h - results of runs as JSON lines, one object a run: what gsa_train gives, and beside it
+ *   run     path below the folder of all runs, "domain-books/seed-1"
+ *   recipe  the recipe's name, without folders and ".ini";  data: that of the training file, without folders
+ *   each    {"domain": "books"}: what was varied
+ *   setting hash of every key's value but the seed; with the seed and `run` it is the run's identity
+ *   family  hash without the keys, too, that names ({domain}) stand in
+ * and what they are on the whole: a row for each recipe, setting and encoder, over its seeds. Where names that are no
+ * keys were varied (domains), a row more for their average: per seed the mean over the combinations, then mean and deviation over seeds. */
+#ifndef GSA_RESULTS_H
+#define GSA_RESULTS_H
+#include "graph/system.h"
+
+typedef struct gsa_stat {
+    int n;
+    double mean, sd, least, most; /* sd: of the sample, over n - 1; 0 where n < 2 */
+} gsa_stat;
+gsa_stat gsa_stat_of(const double *x, int n);
+
+typedef struct gsa_results gsa_results;
+gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, gsa_error *error);
+void gsa_results_release(gsa_results *results); /* NULL does nothing */
+gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
+/* One line; takes the place of the same run. */
+gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
+/* Reads the file where there is one, puts the line, writes it again as a whole. */
+gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line, gsa_error *error);
+
+/* {"summary": [{"recipe": ..., "each": {...}, "encoder": ..., "n": 5, "dev_accuracy": {"mean", "sd", "min", "max"}, "seconds": {...},
+ * "parameters": N}, ...]} on one line; a row of averages has "average_over": ["domain"] and "combinations". */
+gsa_status gsa_results_summary(const gsa_results *results, char **text, gsa_error *error);
+
+typedef struct gsa_table { /* cells as text, "0.4523 ± 0.0031"; row 0 holds the columns' names */
+    const gsa_system *system;
+    int rows, columns, texts; /* the first `texts` columns are words, the others numbers */
+    char **cell;              /* [rows, columns] */
+} gsa_table;
+gsa_status gsa_results_table(const gsa_results *results, gsa_table *table, gsa_error *error);
+void gsa_table_release(gsa_table *table); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,186 @@
+#include "train/sweep.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include "train/plain.h"
+#include "train/recipe.h"
+#include "train/trainer.h"
+
+enum { PATH = 4096, WHAT = 512 };
+
+typedef struct sweep {
+    const gsa_system *system;
+    const gsa_sweep_options *options;
+    gsa_sweep_plan plan;
+    gsa_results *results;
+} sweep;
+
+/* ---- where a run stands ---------------------------------------------------------------------------------------------------- */
+
+static int holds(const sweep *s, const char *folder, const char *name)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return s->system->kind(s->system->user, path, NULL) > GSA_FILE_ABSENT;
+}
+
+static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe, gsa_error *error)
+{
+    return gsa_recipe_read(s->system, s->options->train.recipe, (const char *const *)run->set, run->sets, recipe, error);
+}
+
+static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const char *folder, gsa_error *error)
+{
+    char path[PATH], what[WHAT];
+    gsa_recipe there, asked;
+    snprintf(path, sizeof path, "%s/asked.ini", folder);
+    gsa_status status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
+    if (status != GSA_OK) return status;
+    status = read_asked(s, run, &asked, error);
+    if (status == GSA_OK && gsa_recipe_differs(&there, &asked, what, sizeof what))
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds another run, %s: choose another --out", folder, what);
+    if (status == GSA_OK) gsa_recipe_release(&asked);
+    gsa_recipe_release(&there);
+    return status;
+}
+
+static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const char *folder, gsa_error *error)
+{
+    char path[PATH];
+    gsa_recipe asked;
+    gsa_output *output;
+    snprintf(path, sizeof path, "%s/asked.ini", folder);
+    gsa_status status = gsa_make_folders(s->system, folder, error);
+    if (status == GSA_OK) status = read_asked(s, run, &asked, error);
+    if (status != GSA_OK) return status;
+    status = gsa_output_open(s->system, path, &output, error);
+    if (status == GSA_OK) {
+        gsa_recipe_write(&asked, output);
+        status = gsa_output_commit(output, error);
+    }
+    gsa_recipe_release(&asked);
+    return status;
+}
+
+/* *state of the run that is asked for; a folder is begun only where nothing is there. */
+static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const char *folder, int *state, gsa_error *error)
+{
+    *state = GSA_SWEEP_NEW;
+    if (!*folder) return GSA_OK;
+    const int begun = holds(s, folder, "asked.ini");
+    if (!begun && (holds(s, folder, "latest") || holds(s, folder, "result.json")))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run that was begun alone: choose another --out",
+                        folder);
+    if (!begun) return begin_folder(s, run, folder, error);
+    const gsa_status status = check_asked(s, run, folder, error);
+    if (holds(s, folder, "result.json")) *state = GSA_SWEEP_DONE;
+    else if (holds(s, folder, "latest")) *state = GSA_SWEEP_GOES_ON;
+    return status;
+}
+
+/* ---- one run --------------------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The result with what tells this run from the others; `result` is one JSON object. */
+static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char *result, char **line, gsa_error *error)
+{
+    gsa_recipe asked;
+    char recipe[256];
+    const gsa_status status = read_asked(s, run, &asked, error);
+    if (status != GSA_OK) return status;
+    snprintf(recipe, sizeof recipe, "%s", base_name(s->options->train.recipe));
+    char *end = strrchr(recipe, '.');
+    if (end && strcmp(end, ".ini") == 0) *end = 0;
+    const char *data = base_name(asked.values.data_train);
+    json_t *object = json_pack("{s:s, s:s, s:s%, s:s%, s:o}", "run", run->name, "recipe", recipe, "setting", run->setting,
+                               (size_t)12, "family", run->family, (size_t)12, "each", json_loads(run->each, 0, NULL)),
+           *own = json_loads(result, 0, NULL);
+    if (*data) json_object_set_new(object, "data", json_string(data));
+    const int good = object && own && json_object_update(object, own) == 0;
+    json_decref(own);
+    gsa_recipe_release(&asked);
+    if (good) return gsa_json_text(s->system, object, line, error);
+    json_decref(object);
+    return gsa_fail(error, GSA_ERR_FORMAT, "the result of run '%s' is no JSON object", run->name);
+}
+
+static gsa_status read_result(const sweep *s, const char *folder, char **result, gsa_error *error)
+{
+    char path[PATH];
+    int64_t bytes;
+    snprintf(path, sizeof path, "%s/result.json", folder);
+    return gsa_read_file(s->system, path, 1 << 24, result, &bytes, error);
+}
+
+static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *folder, int state, char **result,
+                        gsa_error *error)
+{
+    gsa_train_options o = s->options->train;
+    o.resume = NULL, o.out = *folder ? folder : NULL;
+    o.overrides = (const char *const *)run->set, o.n_overrides = run->sets;
+    if (state == GSA_SWEEP_GOES_ON) o.recipe = NULL, o.out = NULL, o.resume = folder, o.overrides = NULL, o.n_overrides = 0;
+    return gsa_train(s->system, &o, result, error);
+}
+
+static gsa_status stopped(const sweep *s, int index, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request in run %d of %d (%s); %s", index + 1, s->plan.runs,
+                    s->plan.run[index].name,
+                    s->options->train.out ? "the same command goes on" : "nothing is kept, as no folder was given");
+}
+
+static gsa_status keep(sweep *s, const char *line, gsa_error *error)
+{
+    char path[PATH];
+    gsa_status status = gsa_results_put(s->results, line, error);
+    snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
+    if (status == GSA_OK && s->options->train.out) status = gsa_results_put_into(s->system, path, line, error);
+    if (status == GSA_OK && s->options->results) status = gsa_results_put_into(s->system, s->options->results, line, error);
+    if (status == GSA_OK && s->options->end) s->options->end(s->options->context, line);
+    return status;
+}
+
+static gsa_status make_run(sweep *s, int index, gsa_error *error)
+{
+    const gsa_sweep_options *o = s->options;
+    const gsa_sweep_run *run = &s->plan.run[index];
+    char folder[PATH] = "", *result = NULL, *line = NULL;
+    int state;
+    if (o->train.stop && *o->train.stop) return stopped(s, index, error);
+    if (o->train.out && snprintf(folder, sizeof folder, "%s/%s", o->train.out, run->name) >= PATH - 64)
+        return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", run->name);
+    gsa_status status = find_state(s, run, folder, &state, error);
+    if (status != GSA_OK) return status;
+    if (o->begin) o->begin(o->context, &s->plan, index, state);
+    if (state == GSA_SWEEP_DONE) status = read_result(s, folder, &result, error);
+    else status = train(s, run, folder, state, &result, error);
+    if (status == GSA_ERR_INTERRUPTED) status = stopped(s, index, error);
+    else if (status != GSA_OK) status = gsa_fail_at(error, status, "run '%s'", run->name);
+    if (status == GSA_OK) status = describe(s, run, result, &line, error);
+    if (status == GSA_OK) status = keep(s, line, error);
+    gsa_release(s->system, result);
+    gsa_release(s->system, line);
+    return status;
+}
+
+gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options, gsa_results **results, gsa_error *error)
+{
+    gsa_error own;
+    if (!error) error = &own;
+    sweep s = { .system = system ? system : gsa_system_default(), .options = options };
+    *results = NULL;
+    const gsa_plain plain = gsa_plain_begin();
+    gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
+    if (status == GSA_OK) status = gsa_results_create(s.system, &s.results, error);
+    for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
+    gsa_sweep_plan_release(&s.plan);
+    gsa_plain_end(plain);
+    if (status == GSA_OK) *results = s.results;
+    else gsa_results_release(s.results);
+    return status;
+}
