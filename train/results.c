@@ -142,9 +142,11 @@ static json_t *metrics_of(const gsa_results *r)
     const char *key;
     json_t *value, *run;
     size_t i;
-    json_array_foreach(r->runs, i, run)
-        json_object_foreach(run, key, value) if (is_metric(key, value) && strcmp(key, "seconds") != 0)
-            json_object_set_new(names, key, json_null());
+    json_array_foreach (r->runs, i, run) {
+        json_object_foreach (run, key, value) {
+            if (is_metric(key, value) && strcmp(key, "seconds") != 0) json_object_set_new(names, key, json_null());
+        }
+    }
     json_object_set_new(names, "seconds", json_null());
     return names;
 }
@@ -154,8 +156,9 @@ static json_t *part_of_each(const json_t *run, int keys)
 {
     json_t *part = json_object(), *value;
     const char *name;
-    json_object_foreach(json_object_get(run, "each"), name, value) if ((strchr(name, '.') != NULL) == keys)
-        json_object_set(part, name, value);
+    json_object_foreach (json_object_get(run, "each"), name, value) {
+        if ((strchr(name, '.') != NULL) == keys) json_object_set(part, name, value);
+    }
     return part;
 }
 
@@ -182,8 +185,7 @@ static json_t *group(const gsa_results *r, int average)
 {
     json_t *groups = json_object(), *run;
     size_t i;
-    json_array_foreach(r->runs, i, run)
-    {
+    json_array_foreach (r->runs, i, run) {
         json_t *each = json_object_get(run, "each");
         char *key = average ? row_key(run, part_of_each(run, 1), "family")
                             : row_key(run, each ? json_deep_copy(each) : json_object(), "setting");
@@ -206,8 +208,7 @@ static int values_of(const json_t *runs, const char *metric, double *x)
     size_t i;
     json_t *run;
     int n = 0;
-    json_array_foreach(runs, i, run)
-    {
+    json_array_foreach (runs, i, run) {
         const json_t *value = json_object_get(run, metric);
         if (json_is_number(value)) x[n++] = json_number_value(value);
     }
@@ -229,8 +230,7 @@ static void add_row(json_t *rows, const json_t *runs, const json_t *metrics, dou
     copy_key(row, first, "each");
     copy_key(row, first, "encoder");
     json_object_set_new(row, "n", json_integer((json_int_t)json_array_size(runs)));
-    json_object_foreach((json_t *)(uintptr_t)metrics, metric, ignored)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)metrics, metric, ignored) {
         const int n = values_of(runs, metric, x);
         if (n > 0) json_object_set_new(row, metric, stat_json(x, n));
     }
@@ -243,8 +243,7 @@ static json_t *combinations_of(const json_t *runs)
 {
     json_t *combinations = json_object(), *run;
     size_t i;
-    json_array_foreach(runs, i, run)
-    {
+    json_array_foreach (runs, i, run) {
         json_t *names = part_of_each(run, 0);
         char *key = json_dumps(names, JSON_COMPACT | JSON_SORT_KEYS);
         if (key) json_array_append(array_at(combinations, key), run);
@@ -258,7 +257,9 @@ static const json_t *with_seed(const json_t *runs, json_int_t seed)
 {
     size_t i;
     json_t *run;
-    json_array_foreach(runs, i, run) if (json_integer_value(json_object_get(run, "seed")) == seed) return run;
+    json_array_foreach (runs, i, run) {
+        if (json_integer_value(json_object_get(run, "seed")) == seed) return run;
+    }
     return NULL;
 }
 
@@ -269,13 +270,11 @@ static int averages_of(json_t *combinations, const char *metric, double *x)
     const char *name;
     size_t i;
     int n = 0;
-    json_array_foreach(first, i, run)
-    {
+    json_array_foreach (first, i, run) {
         const json_int_t seed = json_integer_value(json_object_get(run, "seed"));
         double sum = 0;
         size_t found = 0;
-        json_object_foreach(combinations, name, runs)
-        {
+        json_object_foreach (combinations, name, runs) {
             const json_t *value = json_object_get(with_seed(runs, seed), metric);
             if (json_is_number(value)) sum += json_number_value(value), found++;
         }
@@ -291,15 +290,16 @@ static void add_average(json_t *rows, const json_t *runs, const json_t *metrics,
            *over = json_array();
     json_t *ignored;
     const char *name;
-    json_object_foreach(names, name, ignored) json_array_append_new(over, json_string(name));
+    json_object_foreach (names, name, ignored) {
+        json_array_append_new(over, json_string(name));
+    }
     copy_key(row, first, "recipe");
     json_object_set_new(row, "average_over", over);
     json_object_set_new(row, "each", part_of_each(first, 1));
     copy_key(row, first, "encoder");
     json_object_set_new(row, "combinations", json_integer((json_int_t)json_object_size(combinations)));
     int seeds = 0;
-    json_object_foreach((json_t *)(uintptr_t)metrics, name, ignored)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)metrics, name, ignored) {
         const int n = averages_of(combinations, name, x);
         if (n > 0) json_object_set_new(row, name, stat_json(x, n));
         seeds = n > seeds ? n : seeds;
@@ -320,8 +320,11 @@ static json_t *rows_of(const gsa_results *r, json_t **metrics)
     *metrics = metrics_of(r);
     for (int average = 0; average < 2 && x; average++) {
         json_t *groups = group(r, average);
-        json_object_foreach(groups, key, runs) if (average) add_average(rows, runs, *metrics, x);
-        else add_row(rows, runs, *metrics, x); json_decref(groups);
+        json_object_foreach (groups, key, runs) {
+            if (average) add_average(rows, runs, *metrics, x);
+            else add_row(rows, runs, *metrics, x);
+        }
+        json_decref(groups);
     }
     if (!x) json_decref(rows), rows = NULL;
     gsa_release(r->system, x);
@@ -351,10 +354,15 @@ static json_t *word_columns(const json_t *rows)
     const char *recipe = text_of(json_array_get(rows, 0), "recipe"), *name;
     size_t i;
     int several = 0;
-    json_array_foreach(rows, i, row) several |= strcmp(text_of(row, "recipe"), recipe) != 0;
+    json_array_foreach (rows, i, row) {
+        several |= strcmp(text_of(row, "recipe"), recipe) != 0;
+    }
     if (several) json_object_set_new(words, "recipe", json_null());
-    json_array_foreach(rows, i, row) json_object_foreach(json_object_get(row, "each"), name, ignored)
-        json_object_set_new(words, name, json_null());
+    json_array_foreach (rows, i, row) {
+        json_object_foreach (json_object_get(row, "each"), name, ignored) {
+            json_object_set_new(words, name, json_null());
+        }
+    }
     json_object_del(words, "model.encoder"); /* is the encoder's column */
     json_object_set_new(words, "encoder", json_null());
     return words;
@@ -364,8 +372,9 @@ static int averaged(const json_t *row, const char *name)
 {
     size_t i;
     json_t *over;
-    json_array_foreach(json_object_get(row, "average_over"), i,
-                       over) if (strcmp(json_string_value(over), name) == 0) return 1;
+    json_array_foreach (json_object_get(row, "average_over"), i, over) {
+        if (strcmp(json_string_value(over), name) == 0) return 1;
+    }
     return 0;
 }
 
@@ -404,8 +413,7 @@ static int fill_table(gsa_table *table, const json_t *rows, json_t *columns)
     const char *name;
     json_t *ignored;
     int good = 1, c = 0;
-    json_object_foreach(columns, name, ignored)
-    {
+    json_object_foreach (columns, name, ignored) {
         snprintf(title, sizeof title, "%s", strcmp(name, "n") == 0 ? "seeds" : name);
         for (char *at = title; *at; at++)
             if (*at == '_') *at = ' ';

@@ -1,0 +1,418 @@
+/* Several runs of one command: what is planned, what is made, skipped and gone on with, what the results are on the whole. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rig.h"
+#include "train/outcomes.h"
+#include "train/sweep.h"
+
+/* ---- plans ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan_case {
+    const char *each[3], *set[3];
+    int64_t seeds[4];
+    const char *names; /* of all runs, joined by blanks */
+    const char *holds; /* what the last run's overrides hold, joined by blanks */
+} plan_case;
+static const plan_case plans[] = {
+    { { NULL }, { NULL }, { 0 }, "seed-5", "" }, /* the recipe's own */
+    { { NULL }, { "train.seed=8" }, { 0 }, "seed-8", "train.seed=8" },
+    { { NULL }, { "train.seed=8" }, { 3, 7 }, "seed-3 seed-7", "train.seed=8 train.seed=7" },
+    { { "n=4,5" }, { "task.n={n}" }, { 0 }, "n-4/seed-5 n-5/seed-5", "task.n=5" },
+    { { "model.encoder=star*2;window:width=3*1,full*1" }, { NULL }, { 1 },
+      "encoder-star_2/seed-1 encoder-window_width_3_1_full_1/seed-1", "model.encoder=window:width=3*1,full*1 train.seed=1" },
+    { { "model.encoder=window:width=3*1,full*1;" }, { NULL }, { 1 }, "encoder-window_width_3_1_full_1/seed-1",
+      "model.encoder=window:width=3*1,full*1 train.seed=1" },
+    { { "task.k=1,2", "d= 3 , 4 " }, { "task.d={d}" }, { 1, 2 },
+      "k-1/d-3/seed-1 k-1/d-3/seed-2 k-1/d-4/seed-1 k-1/d-4/seed-2 k-2/d-3/seed-1 k-2/d-3/seed-2 k-2/d-4/seed-1 "
+      "k-2/d-4/seed-2",
+      "task.d=4 task.k=2 train.seed=2" },
+    /* names stand in values of the recipe, in several places, and beside braces that are none */
+    { { "domain=a b/ä" }, { "data.dev={domain}/{other}.{domain}" }, { 1 }, "domain-a_b___/seed-1",
+      "data.train=mtl/a b/ä.tsv data.dev=a b/ä/{other}.a b/ä train.seed=1" },
+};
+
+static int length_of(const char *const *texts)
+{
+    int n = 0;
+    while (n < 3 && texts[n]) n++;
+    return n;
+}
+
+static gsa_status make_plan(const rig *r, const plan_case *c, gsa_sweep_plan *plan, gsa_error *error)
+{
+    gsa_sweep_options o = { .train = { .recipe = r->path, .overrides = c->set, .n_overrides = length_of(c->set) },
+                            .each = c->each, .n_each = length_of(c->each), .seeds = c->seeds };
+    while (o.n_seeds < 4 && c->seeds[o.n_seeds] > 0) o.n_seeds++;
+    return gsa_sweep_plan_create(NULL, &o, plan, error);
+}
+
+START_TEST(planned)
+{
+    const plan_case *c = &plans[_i];
+    char text[1000], names[1000] = "", sets[1000] = "";
+    gsa_sweep_plan plan;
+    rig r;
+    snprintf(text, sizeof text, "%s%s", rig_summation, strstr(c->names, "domain") ? "[data]\ntrain = mtl/{domain}.tsv\n" : "");
+    rig_open(&r, text, GSA_F32, 1);
+    ck_assert_msg(make_plan(&r, c, &plan, &r.error) == GSA_OK, "%s", r.error.text);
+    for (int i = 0; i < plan.runs; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", plan.run[i].name);
+        for (int k = 0; k < i; k++) {
+            const int same = strcmp(strrchr(plan.run[i].name, '-'), strrchr(plan.run[k].name, '-')) == 0; /* seeds alike */
+            const int alone = strcmp(plan.run[i].setting, plan.run[k].setting) == 0;
+            ck_assert_msg(!(same && alone), "%s and %s have one setting", plan.run[i].name, plan.run[k].name);
+        }
+    }
+    ck_assert_str_eq(names, c->names);
+    const gsa_sweep_run *last = &plan.run[plan.runs - 1];
+    for (int i = 0; i < last->sets; i++) {
+        const size_t used = strlen(sets);
+        snprintf(sets + used, sizeof sets - used, "%s%s", used ? " " : "", last->set[i]);
+    }
+    ck_assert_str_eq(sets, c->holds);
+    gsa_sweep_plan_release(&plan);
+    rig_close(&r);
+}
+END_TEST
+
+/* A setting knows no seed; a family knows no names, but keys. */
+START_TEST(settings_and_families)
+{
+    static const plan_case c = { { "train.lr=0.1,0.2", "k=1,2" }, { "task.k={k}" }, { 1, 2 }, NULL, NULL };
+    gsa_sweep_plan plan;
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    ck_assert_int_eq(make_plan(&r, &c, &plan, &r.error), GSA_OK);
+    ck_assert_int_eq(plan.runs, 8);
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 8; k++) {
+            ck_assert_int_eq(strcmp(plan.run[i].setting, plan.run[k].setting) == 0, i / 2 == k / 2);
+            ck_assert_int_eq(strcmp(plan.run[i].family, plan.run[k].family) == 0, i / 4 == k / 4);
+        }
+    ck_assert_str_eq(plan.run[7].each, "{\"train.lr\":\"0.2\",\"k\":\"2\"}");
+    gsa_sweep_plan_release(&plan);
+    rig_close(&r);
+}
+END_TEST
+
+static const struct {
+    const char *each[3], *says;
+    int64_t seeds[4];
+} bad_plans[] = {
+    { { "domain=a,b" }, "--each domain: {domain} stands in no value of '", { 0 } },
+    { { "domain" }, "--each 'domain': expected name=value", { 0 } },
+    { { "Domain=a" }, "expected name=value", { 0 } },
+    { { "=a" }, "expected name=value", { 0 } },
+    { { "task.k=" }, "--each task.k: value 1 is empty", { 0 } },
+    { { "task.k=1,,2" }, "--each task.k: value 2 is empty", { 0 } },
+    { { "task.k=1", "task.k=2" }, "--each task.k stands there twice", { 0 } },
+    { { "task.k=1,2,1" }, "two runs would have the folder 'k-1/seed-5'", { 0 } },
+    { { NULL }, "two runs would have the folder 'seed-3'", { 3, 4, 3 } },
+    { { "model.encoder=star;ring_;nothing" }, "no topology is named 'ring_'", { 0 } },
+    { { "task.kk=1,2" }, "unknown key 'kk' of [task]", { 0 } },
+    { { "task.k=1,two" }, "two", { 0 } },
+};
+
+START_TEST(no_plan)
+{
+    plan_case c = { .each = { bad_plans[_i].each[0], bad_plans[_i].each[1] } };
+    gsa_sweep_plan plan;
+    rig r;
+    memcpy(c.seeds, bad_plans[_i].seeds, sizeof c.seeds);
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    ck_assert_int_ne(make_plan(&r, &c, &plan, &r.error), GSA_OK);
+    ck_assert_msg(strstr(r.error.text, bad_plans[_i].says) != NULL, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct watch {
+    int state[16], begun, ended, stop_in; /* stop_in: a stop is asked for in this run, from 1 */
+    volatile sig_atomic_t stop;
+    char last[4096];
+} watch;
+
+static void on_begin(void *context, const gsa_sweep_plan *plan, int index, int state)
+{
+    watch *w = context;
+    ck_assert(index < plan->runs && w->begun < 16);
+    w->state[w->begun++] = state;
+}
+
+static void on_end(void *context, const char *line)
+{
+    watch *w = context;
+    w->ended++;
+    snprintf(w->last, sizeof w->last, "%s", line);
+}
+
+static void on_progress(void *context, const gsa_progress *p)
+{
+    watch *w = context;
+    if (p->kind == 0 && p->step == 4 && w->begun == w->stop_in) w->stop = 1;
+}
+
+static gsa_status sweep(rig *r, watch *w, const char *out, const char *lr, const char *results, gsa_results **all)
+{
+    static const char *const each[] = { "k=1,2" };
+    static const int64_t seeds[] = { 4, 9 };
+    const char *const set[] = { "task.k={k}", lr, "train.epochs=2" };
+    char folder[300], file[300];
+    snprintf(folder, sizeof folder, "%s/%s", r->scratch.folder, out);
+    snprintf(file, sizeof file, "%s/%s", r->scratch.folder, results ? results : "");
+    const gsa_sweep_options o = { .train = { .recipe = r->path,
+                                             .overrides = set,
+                                             .n_overrides = 3,
+                                             .out = *out ? folder : NULL,
+                                             .device = "cpu",
+                                             .threads = 1,
+                                             .progress = on_progress,
+                                             .context = w,
+                                             .stop = &w->stop,
+                                             .backend = r->backend },
+                                  .each = each, .n_each = 1, .seeds = seeds, .n_seeds = 2,
+                                  .results = results ? file : NULL, .begin = on_begin, .end = on_end, .context = w };
+    w->stop = 0, w->begun = w->ended = 0;
+    *all = NULL;
+    return gsa_sweep(NULL, &o, all, &r->error);
+}
+
+static char *whole(const char *path)
+{
+    int64_t bytes;
+    return gsa_get_file(path, &bytes);
+}
+
+static int lines_in(const rig *r, const char *name)
+{
+    char *text = whole(gsa_scratch_path(&r->scratch, "%s", name));
+    int lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++) lines++;
+    free(text);
+    return lines;
+}
+
+static const char *const names[] = { "k-1/seed-4", "k-1/seed-9", "k-2/seed-4", "k-2/seed-9" };
+
+START_TEST(made_once)
+{
+    rig r;
+    watch w = { 0 };
+    gsa_results *all;
+    char *first, *second;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    ck_assert_msg(sweep(&r, &w, "s", "train.lr=0.01", "all.jsonl", &all) == GSA_OK, "%s", r.error.text);
+    ck_assert(w.begun == 4 && w.ended == 4);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(w.state[i], GSA_SWEEP_NEW);
+    ck_assert_int_eq(gsa_results_summary(all, &first, NULL), GSA_OK);
+    gsa_results_release(all);
+    json_t *line = json_loads(w.last, 0, NULL);
+    ck_assert_str_eq(json_string_value(json_object_get(line, "run")), names[3]);
+    ck_assert_str_eq(json_string_value(json_object_get(line, "recipe")), "recipe");
+    ck_assert_str_eq(json_string_value(json_object_get(json_object_get(line, "each"), "k")), "2");
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(line, "signature")), "|seed:9|version:"));
+    ck_assert_ptr_null(strstr(w.last, r.scratch.folder)); /* nothing of this machine */
+    json_decref(line);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++) {
+            static const char *const files[] = { "config.ini", "result.json", "outcomes.jsonl" };
+            ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "s/%s/%s", names[i], files[k])));
+        }
+    ck_assert(sweep(&r, &w, "s", "train.lr=0.01", "all.jsonl", &all) == GSA_OK && w.ended == 4);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(w.state[i], GSA_SWEEP_DONE);
+    ck_assert_int_eq(gsa_results_summary(all, &second, NULL), GSA_OK);
+    ck_assert_str_eq(first, second);
+    ck_assert(lines_in(&r, "s/results.jsonl") == 4 && lines_in(&r, "all.jsonl") == 4);
+    gsa_results_release(all);
+    gsa_release(gsa_system_default(), first);
+    gsa_release(gsa_system_default(), second);
+    ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.02", NULL, &all), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/s/k-1/seed-4' holds another run, train.lr is 0.01 and 0.02: choose"), "%s", r.error.text);
+    ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.02", "all.jsonl", &all), GSA_OK); /* another setting: other lines */
+    ck_assert_int_eq(lines_in(&r, "all.jsonl"), 8);
+    gsa_results_release(all);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(stopped_and_gone_on_with)
+{
+    rig r;
+    watch w = { .stop_in = 3 };
+    gsa_results *all;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all), GSA_ERR_INTERRUPTED);
+    ck_assert_msg(strstr(r.error.text, "in run 3 of 4 (k-2/seed-4); the same command goes on"), "%s", r.error.text);
+    ck_assert(w.begun == 3 && w.ended == 2 && !all && lines_in(&r, "s/results.jsonl") == 2);
+    w.stop_in = 0;
+    ck_assert_msg(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all) == GSA_OK, "%s", r.error.text);
+    static const int states[] = { GSA_SWEEP_DONE, GSA_SWEEP_DONE, GSA_SWEEP_GOES_ON, GSA_SWEEP_NEW };
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(w.state[i], states[i]);
+    gsa_results_release(all);
+    ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.01", NULL, &all), GSA_OK);
+    gsa_results_release(all);
+    for (int i = 0; i < 4; i++) {
+        char a[64], b[64];
+        snprintf(a, sizeof a, "s/%s", names[i]);
+        snprintf(b, sizeof b, "t/%s", names[i]);
+        ck_assert_int_eq(rig_differ(&r, a, b), 0);
+        char *one = whole(gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", a));
+        char *two = whole(gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", b));
+        ck_assert_str_eq(one, two);
+        free(one);
+        free(two);
+    }
+    ck_assert_int_eq(sweep(&r, &w, "", "train.lr=0.01", NULL, &all), GSA_OK); /* nothing is written, nothing found again */
+    ck_assert_int_eq(w.state[0], GSA_SWEEP_NEW);
+    gsa_results_release(all);
+    rig_close(&r);
+}
+END_TEST
+
+/* The outcomes are the data's own order and sum up to what the result says, whatever the batches are. */
+START_TEST(outcomes_sum_up)
+{
+    static const char *const texts[] = { rig_summation, rig_text, rig_pairs };
+    static const char *const dev[] = { "dev_mse", "dev_accuracy", "dev_accuracy" };
+    rig r;
+    gsa_outcomes o[2];
+    rig_open(&r, texts[_i], GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    for (int batch = 0; batch < 2; batch++) {
+        gsa_score sum = { 0 };
+        char run[8] = { (char)('a' + batch), 0 };
+        if (batch) rig_set(&r, "train.batch_tokens=14"); /* evaluation batches of other examples */
+        rig_train_ok(&r, run);
+        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", run),
+                                           GSA_SPLIT_DEV, &o[batch], &r.error), GSA_OK);
+        for (int64_t u = 0; u < o[batch].units; u++) gsa_score_add(&sum, &o[batch].unit[u]);
+        ck_assert_double_eq_tol(gsa_score_metric(o[batch].task, &sum), rig_number(&r, dev[_i]), 1e-6);
+        ck_assert_int_eq(o[batch].units, _i ? 4 : 5);
+    }
+    ck_assert_str_eq(o[0].gold, o[1].gold);
+    for (int i = 0; i < 2; i++) gsa_outcomes_release(&o[i]);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- results --------------------------------------------------------------------------------------------------------------------- */
+
+START_TEST(statistics)
+{
+    static const struct {
+        int n;
+        double x[4], mean, sd, least, most;
+    } rows[] = { { 0, { 0 }, 0, 0, 0, 0 }, { 1, { 3 }, 3, 0, 3, 3 }, { 2, { 1, 3 }, 2, 1.4142135623730951, 1, 3 },
+                 { 4, { 4, 1, 3, 2 }, 2.5, 1.2909944487358056, 1, 4 }, { 3, { -2, -2, -2 }, -2, 0, -2, -2 } };
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        const gsa_stat s = gsa_stat_of(rows[i].x, rows[i].n);
+        ck_assert(s.n == rows[i].n && s.least == rows[i].least && s.most == rows[i].most);
+        ck_assert_double_eq_tol(s.mean, rows[i].mean, 1e-15);
+        ck_assert_double_eq_tol(s.sd, rows[i].sd, 1e-15);
+    }
+}
+END_TEST
+
+static void put_run(gsa_results *r, const char *encoder, const char *domain, int seed, double accuracy)
+{
+    char line[512];
+    gsa_error error;
+    snprintf(line, sizeof line,
+             "{\"run\": \"%s/%s/%d\", \"recipe\": \"mtl\", \"setting\": \"%s%s\", \"family\": \"%s\", \"each\": {\"model.encoder\": "
+             "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", \"dev_accuracy\": %.4f, \"dev_examples\": 9, "
+             "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
+             encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy, seed);
+    ck_assert_msg(gsa_results_put(r, line, &error) == GSA_OK, "%s", error.text);
+}
+
+static const char *cell(const gsa_table *t, int row, const char *column)
+{
+    for (int c = 0; c < t->columns; c++)
+        if (strcmp(t->cell[c], column) == 0) return t->cell[row * t->columns + c];
+    ck_abort_msg("no column '%s'", column);
+    return "";
+}
+
+START_TEST(rows_and_averages)
+{
+    gsa_results *r;
+    gsa_table t;
+    ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+    put_run(r, "star", "books", 1, 0.1); /* replaced below */
+    for (int seed = 1; seed <= 3; seed++) {
+        put_run(r, "star", "books", seed, 0.6 + 0.1 * seed); /* mean 0.8, sd 0.1 */
+        put_run(r, "star", "music", seed, 0.7 - 0.1 * seed); /* mean 0.5: each seed's average is 0.65 */
+        if (seed < 3) put_run(r, "full", "books", seed, 0.5);
+        put_run(r, "full", "music", seed, 0.1 * seed); /* averages of the two seeds that both have: 0.3, 0.35 */
+    }
+    ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+    ck_assert_int_eq(t.rows, 7);
+    ck_assert_int_eq(t.texts, 2); /* one recipe has no column, and the encoder is said once */
+    static const struct {
+        const char *domain, *encoder, *accuracy, *seeds;
+    } want[] = { { "books", "star*1", "0.8000 ± 0.1000", "3" },   { "music", "star*1", "0.5000 ± 0.1000", "3" },
+                 { "books", "full*1", "0.5000 ± 0.0000", "2" },   { "music", "full*1", "0.2000 ± 0.1000", "3" },
+                 { "average", "star*1", "0.6500 ± 0.0000", "3" }, { "average", "full*1", "0.3250 ± 0.0354", "2" } };
+    for (int i = 0; i < GSA_COUNT(want); i++) {
+        ck_assert_str_eq(cell(&t, i + 1, "domain"), want[i].domain);
+        ck_assert_str_eq(cell(&t, i + 1, "encoder"), want[i].encoder);
+        ck_assert_str_eq(cell(&t, i + 1, "dev accuracy"), want[i].accuracy);
+        ck_assert_str_eq(cell(&t, i + 1, "seeds"), want[i].seeds);
+        ck_assert_str_eq(cell(&t, i + 1, "seconds"), "2.5");
+        ck_assert_str_eq(cell(&t, i + 1, "parameters"), i < 4 ? "77" : "");
+    }
+    gsa_table_release(&t);
+    gsa_results_release(r);
+}
+END_TEST
+
+START_TEST(nothing_and_nonsense)
+{
+    gsa_scratch s;
+    gsa_results *r;
+    gsa_table t;
+    gsa_error error;
+    gsa_scratch_open(&s);
+    ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+    ck_assert_int_eq(t.rows, 1);
+    gsa_table_release(&t);
+    static const char *const bad[] = { "{\"a\": 1}\nnonsense\n", "{\"a\": 1}\n[1]\n" };
+    for (int i = 0; i < 2; i++) {
+        gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i], (int64_t)strlen(bad[i]));
+        ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error), GSA_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(error.text, "r.jsonl:2: no JSON object"));
+        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), "{}", &error), GSA_ERR_FORMAT);
+        char *text = whole(gsa_scratch_path(&s, "r.jsonl")); /* what is not understood is not lost */
+        ck_assert_str_eq(text, bad[i]);
+        free(text);
+    }
+    ck_assert_int_eq(gsa_results_put(r, "[]", &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
+    char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */
+    ck_assert_str_eq(text, "{\"a\": 0.25}\n{\"a\": 0.25}\n");
+    free(text);
+    gsa_results_release(r);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)), GSA_TEST(settings_and_families),
+                                           GSA_LOOP(no_plan, GSA_COUNT(bad_plans)) };
+    static const gsa_test run_tests[] = { GSA_TEST(made_once), GSA_TEST(stopped_and_gone_on_with),
+                                          GSA_LOOP(outcomes_sum_up, 3) };
+    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages),
+                                             GSA_TEST(nothing_and_nonsense) };
+    static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
+                                      GSA_CASE("results", result_tests, 20) };
+    return gsa_run_suite("sweep", cases, GSA_COUNT(cases), argc, argv);
+}
