@@ -42,7 +42,8 @@ static gsa_score shares(int run, int unit)
 
 static gsa_score f1s(int run, int unit)
 {
-    static const int hits[2][UNITS] = { { 2, 0, 1, 1 }, { 1, 1, 0, 0 } }, found[2][UNITS] = { { 2, 1, 2, 1 }, { 3, 1, 0, 1 } };
+    static const int hits[2][UNITS] = { { 2, 0, 1, 1 }, { 1, 1, 0, 0 } },
+                     found[2][UNITS] = { { 2, 1, 2, 1 }, { 3, 1, 0, 1 } };
     static const int wanted[UNITS] = { 2, 1, 3, 1 };
     return spans(hits[run % 2][unit], found[run % 2][(unit + run / 2) % UNITS] + hits[run % 2][unit], wanted[unit]);
 }
@@ -55,9 +56,9 @@ static gsa_score losses(int run, int unit)
 
 static const exact_case exact[] = {
     { &gsa_task_text_classification, "accuracy", 1, { 0 }, shares },
-    { &gsa_task_text_classification, "accuracy", 2, { 0, 0 }, shares },       /* two seeds, the same draw */
-    { &gsa_task_text_classification, "accuracy", 2, { 0, 1 }, shares },       /* two domains, a draw each */
-    { &gsa_task_text_classification, "accuracy", 3, { 0, 0, 1 }, shares },    /* domains weigh alike, not runs */
+    { &gsa_task_text_classification, "accuracy", 2, { 0, 0 }, shares },    /* two seeds, the same draw */
+    { &gsa_task_text_classification, "accuracy", 2, { 0, 1 }, shares },    /* two domains, a draw each */
+    { &gsa_task_text_classification, "accuracy", 3, { 0, 0, 1 }, shares }, /* domains weigh alike, not runs */
     { &gsa_task_sentence_pairs, "f1", 1, { 0 }, f1s },
     { &gsa_task_sentence_pairs, "f1", 2, { 0, 0 }, f1s },
     { &gsa_task_masked_summation, "mse", 1, { 0 }, losses },
@@ -150,7 +151,8 @@ START_TEST(all_resamples)
     printf("case %d: difference %.4f, p %.4f, of all resamples %.4f\n", _i, d, c.p, fmin(1, 2 * share));
     ck_assert_double_eq_tol(c.p, fmin(1, 2 * share), 2 * slack);
     ck_assert(all[(int64_t)(0.02 * (double)count)] - 1e-9 <= c.low && c.low <= all[(int64_t)(0.03 * (double)count)] + 1e-9);
-    ck_assert(all[(int64_t)(0.97 * (double)count)] - 1e-9 <= c.high && c.high <= all[(int64_t)(0.98 * (double)count)] + 1e-9);
+    ck_assert(all[(int64_t)(0.97 * (double)count)] - 1e-9 <= c.high &&
+              c.high <= all[(int64_t)(0.98 * (double)count)] + 1e-9);
     free(all);
 }
 END_TEST
@@ -233,7 +235,7 @@ END_TEST
     "{\"outcomes\": 1, \"split\": \"" split "\", \"task\": \"text_classification\", \"seed\": 3, \"units\": " units         \
     ", \"gold\": \"" GOLD "\", \"signature\": \"s\"}\n"
 #define YES "[0.5,1,1,1,0,0,0]\n"
-#define NO "[1.5,0,1,1,0,0,0]\n"
+#define NO  "[1.5,0,1,1,0,0,0]\n"
 
 static char *whole(const char *path)
 {
@@ -260,7 +262,8 @@ START_TEST(a_file_and_back)
     put(&s, "a.jsonl", HEADER("dev", "2") YES NO HEADER("test", "1") NO);
     for (int i = 0; i < 2; i++)
         ck_assert_msg(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "a.jsonl"), GSA_SPLIT_DEV + i, &both[i],
-                                        &error) == GSA_OK, "%s", error.text);
+                                        &error) == GSA_OK,
+                      "%s", error.text);
     ck_assert(both[0].units == 2 && both[1].units == 1 && both[0].seed == 3 && strcmp(both[1].gold, GOLD) == 0);
     ck_assert(both[0].unit[0].right == 1 && both[0].unit[1].loss == 1.5 && both[1].unit[0].right == 0);
     ck_assert_int_eq(gsa_outcomes_save(both, gsa_scratch_path(&s, "b.jsonl"), NULL), GSA_OK);
@@ -301,15 +304,16 @@ START_TEST(bad_outcomes)
     gsa_error error = { 0 };
     gsa_scratch_open(&s);
     put(&s, "bad.jsonl", bad_files[_i].text);
-    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "bad.jsonl"), GSA_SPLIT_DEV, &read, &error),
-                     GSA_ERR_FORMAT);
+    ck_assert_int_eq(
+        gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "bad.jsonl"), GSA_SPLIT_DEV, &read, &error),
+        GSA_ERR_FORMAT);
     ck_assert_msg(strstr(error.text, bad_files[_i].says) != NULL, "%s", error.text);
     gsa_scratch_close(&s);
 }
 END_TEST
 
-static gsa_status folders(const gsa_scratch *s, const char *a, const char *b, const char *split, int *there,
-                          gsa_compared *c, gsa_error *error)
+static gsa_status folders(const gsa_scratch *s, const char *a, const char *b, const char *split, int *there, gsa_compared *c,
+                          gsa_error *error)
 {
     const gsa_compare_options options = { .samples = 200, .seed = 1 };
     char path[2][300];
@@ -338,7 +342,8 @@ START_TEST(folders_of_runs)
     put(&s, "a/domain-0/seed-3/log.jsonl", ""); /* a run that goes on still */
     ck_assert_int_eq(folders(&s, "a", "b", "dev", &there, &c, &error), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(error.text, "of 6 runs in '") && strstr(error.text, ", 2 have no partner in '") &&
-                      strstr(error.text, "/b': domain-1/seed-10, domain-1/seed-2"), "%s", error.text);
+                      strstr(error.text, "/b': domain-1/seed-10, domain-1/seed-2"),
+                  "%s", error.text);
     ck_assert_int_eq(folders(&s, "b", "a", "dev", &there, &c, &error), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "of 6 runs in '"));
     ck_assert_msg(folders(&s, "a/domain-0", "b/domain-0", "dev", &there, &c, &error) == GSA_OK, "%s", error.text);
@@ -349,7 +354,8 @@ START_TEST(folders_of_runs)
     ck_assert_int_eq(folders(&s, "a", "b", "dev", &there, &c, &error), GSA_OK);
     ck_assert_double_eq_tol(c.difference, 0.75, 1e-12);
     ck_assert(c.units == 4 && c.pairs == 6);
-    ck_assert_int_eq(folders(&s, "a/domain-0/seed-1", "b/domain-1/seed-2", "dev", &there, &c, &error), GSA_OK); /* one and one */
+    ck_assert_int_eq(folders(&s, "a/domain-0/seed-1", "b/domain-1/seed-2", "dev", &there, &c, &error),
+                     GSA_OK); /* one and one */
     ck_assert_double_eq_tol(c.difference, 0.5, 1e-12);
     ck_assert_int_eq(folders(&s, "a", "b", "test", &there, &c, &error), GSA_OK);
     ck_assert_int_eq(there, 0);

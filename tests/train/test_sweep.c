@@ -21,16 +21,27 @@ static const plan_case plans[] = {
     { { NULL }, { "train.seed=8" }, { 0 }, "seed-8", "train.seed=8" },
     { { NULL }, { "train.seed=8" }, { 3, 7 }, "seed-3 seed-7", "train.seed=8 train.seed=7" },
     { { "n=4,5" }, { "task.n={n}" }, { 0 }, "n-4/seed-5 n-5/seed-5", "task.n=5" },
-    { { "model.encoder=star*2;window:width=3*1,full*1" }, { NULL }, { 1 },
-      "encoder-star_2/seed-1 encoder-window_width_3_1_full_1/seed-1", "model.encoder=window:width=3*1,full*1 train.seed=1" },
-    { { "model.encoder=window:width=3*1,full*1;" }, { NULL }, { 1 }, "encoder-window_width_3_1_full_1/seed-1",
+    { { "model.encoder=star*2;window:width=3*1,full*1" },
+      { NULL },
+      { 1 },
+      "encoder-star_2/seed-1 encoder-window_width_3_1_full_1/seed-1",
       "model.encoder=window:width=3*1,full*1 train.seed=1" },
-    { { "task.k=1,2", "d= 3 , 4 " }, { "task.d={d}" }, { 1, 2 },
+    { { "model.encoder=window:width=3*1,full*1;" },
+      { NULL },
+      { 1 },
+      "encoder-window_width_3_1_full_1/seed-1",
+      "model.encoder=window:width=3*1,full*1 train.seed=1" },
+    { { "task.k=1,2", "d= 3 , 4 " },
+      { "task.d={d}" },
+      { 1, 2 },
       "k-1/d-3/seed-1 k-1/d-3/seed-2 k-1/d-4/seed-1 k-1/d-4/seed-2 k-2/d-3/seed-1 k-2/d-3/seed-2 k-2/d-4/seed-1 "
       "k-2/d-4/seed-2",
       "task.d=4 task.k=2 train.seed=2" },
     /* names stand in values of the recipe, in several places, and beside braces that are none */
-    { { "domain=a b/ä" }, { "data.dev={domain}/{other}.{domain}" }, { 1 }, "domain-a_b___/seed-1",
+    { { "domain=a b/ä" },
+      { "data.dev={domain}/{other}.{domain}" },
+      { 1 },
+      "domain-a_b___/seed-1",
       "data.train=mtl/a b/ä.tsv data.dev=a b/ä/{other}.a b/ä train.seed=1" },
 };
 
@@ -44,7 +55,9 @@ static int length_of(const char *const *texts)
 static gsa_status make_plan(const rig *r, const plan_case *c, gsa_sweep_plan *plan, gsa_error *error)
 {
     gsa_sweep_options o = { .train = { .recipe = r->path, .overrides = c->set, .n_overrides = length_of(c->set) },
-                            .each = c->each, .n_each = length_of(c->each), .seeds = c->seeds };
+                            .each = c->each,
+                            .n_each = length_of(c->each),
+                            .seeds = c->seeds };
     while (o.n_seeds < 4 && c->seeds[o.n_seeds] > 0) o.n_seeds++;
     return gsa_sweep_plan_create(NULL, &o, plan, error);
 }
@@ -55,7 +68,8 @@ START_TEST(planned)
     char text[1000], names[1000] = "", sets[1000] = "";
     gsa_sweep_plan plan;
     rig r;
-    snprintf(text, sizeof text, "%s%s", rig_summation, strstr(c->names, "domain") ? "[data]\ntrain = mtl/{domain}.tsv\n" : "");
+    snprintf(text, sizeof text, "%s%s", rig_summation,
+             strstr(c->names, "domain") ? "[data]\ntrain = mtl/{domain}.tsv\n" : "");
     rig_open(&r, text, GSA_F32, 1);
     ck_assert_msg(make_plan(&r, c, &plan, &r.error) == GSA_OK, "%s", r.error.text);
     for (int i = 0; i < plan.runs; i++) {
@@ -176,8 +190,14 @@ static gsa_status sweep(rig *r, watch *w, const char *out, const char *lr, const
                                              .context = w,
                                              .stop = &w->stop,
                                              .backend = r->backend },
-                                  .each = each, .n_each = 1, .seeds = seeds, .n_seeds = 2,
-                                  .results = results ? file : NULL, .begin = on_begin, .end = on_end, .context = w };
+                                  .each = each,
+                                  .n_each = 1,
+                                  .seeds = seeds,
+                                  .n_seeds = 2,
+                                  .results = results ? file : NULL,
+                                  .begin = on_begin,
+                                  .end = on_end,
+                                  .context = w };
     w->stop = 0, w->begun = w->ended = 0;
     *all = NULL;
     return gsa_sweep(NULL, &o, all, &r->error);
@@ -233,7 +253,8 @@ START_TEST(made_once)
     gsa_release(gsa_system_default(), first);
     gsa_release(gsa_system_default(), second);
     ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.02", NULL, &all), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/s/k-1/seed-4' holds another run, train.lr is 0.01 and 0.02: choose"), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "/s/k-1/seed-4' holds another run, train.lr is 0.01 and 0.02: choose"), "%s",
+                  r.error.text);
     ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.02", "all.jsonl", &all), GSA_OK); /* another setting: other lines */
     ck_assert_int_eq(lines_in(&r, "all.jsonl"), 8);
     gsa_results_release(all);
@@ -290,7 +311,8 @@ START_TEST(outcomes_sum_up)
         if (batch) rig_set(&r, "train.batch_tokens=14"); /* evaluation batches of other examples */
         rig_train_ok(&r, run);
         ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", run),
-                                           GSA_SPLIT_DEV, &o[batch], &r.error), GSA_OK);
+                                           GSA_SPLIT_DEV, &o[batch], &r.error),
+                         GSA_OK);
         for (int64_t u = 0; u < o[batch].units; u++) gsa_score_add(&sum, &o[batch].unit[u]);
         ck_assert_double_eq_tol(gsa_score_metric(o[batch].task, &sum), rig_number(&r, dev[_i]), 1e-6);
         ck_assert_int_eq(o[batch].units, _i ? 4 : 5);
@@ -308,8 +330,11 @@ START_TEST(statistics)
     static const struct {
         int n;
         double x[4], mean, sd, least, most;
-    } rows[] = { { 0, { 0 }, 0, 0, 0, 0 }, { 1, { 3 }, 3, 0, 3, 3 }, { 2, { 1, 3 }, 2, 1.4142135623730951, 1, 3 },
-                 { 4, { 4, 1, 3, 2 }, 2.5, 1.2909944487358056, 1, 4 }, { 3, { -2, -2, -2 }, -2, 0, -2, -2 } };
+    } rows[] = { { 0, { 0 }, 0, 0, 0, 0 },
+                 { 1, { 3 }, 3, 0, 3, 3 },
+                 { 2, { 1, 3 }, 2, 1.4142135623730951, 1, 3 },
+                 { 4, { 4, 1, 3, 2 }, 2.5, 1.2909944487358056, 1, 4 },
+                 { 3, { -2, -2, -2 }, -2, 0, -2, -2 } };
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         const gsa_stat s = gsa_stat_of(rows[i].x, rows[i].n);
         ck_assert(s.n == rows[i].n && s.least == rows[i].least && s.most == rows[i].most);
@@ -323,11 +348,13 @@ static void put_run(gsa_results *r, const char *encoder, const char *domain, int
 {
     char line[512];
     gsa_error error;
-    snprintf(line, sizeof line,
-             "{\"run\": \"%s/%s/%d\", \"recipe\": \"mtl\", \"setting\": \"%s%s\", \"family\": \"%s\", \"each\": {\"model.encoder\": "
-             "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", \"dev_accuracy\": %.4f, \"dev_examples\": 9, "
-             "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
-             encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy, seed);
+    snprintf(
+        line, sizeof line,
+        "{\"run\": \"%s/%s/%d\", \"recipe\": \"mtl\", \"setting\": \"%s%s\", \"family\": \"%s\", \"each\": "
+        "{\"model.encoder\": "
+        "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", \"dev_accuracy\": %.4f, \"dev_examples\": 9, "
+        "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
+        encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy, seed);
     ck_assert_msg(gsa_results_put(r, line, &error) == GSA_OK, "%s", error.text);
 }
 

@@ -1,0 +1,190 @@
+/* test_sweeps.c - several runs of one command, their comparison and their tables, as a user meets them. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+
+static gsa_ran ran;
+
+static void run(const char *const *args)
+{
+    gsa_cli_run(args, NULL, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+}
+
+/* The lines of stdout, each a JSON object; their number. */
+static int objects(json_t *object[16])
+{
+    int count = 0;
+    for (char *line = ran.out, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        ck_assert(end && count < 16);
+        *end = 0;
+        object[count] = json_loads(line, 0, NULL);
+        ck_assert_msg(json_is_object(object[count]), "%s", line);
+        count++;
+    }
+    return count;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    ck_assert_msg(value != NULL, "no text '%s'", key);
+    return value;
+}
+
+START_TEST(seeds_and_encoders)
+{
+    static const char *const names[] = { "encoder-ring/seed-1", "encoder-ring/seed-2", "encoder-full_2/seed-1",
+                                         "encoder-full_2/seed-2" };
+    json_t *line[16];
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each", "model.encoder=ring,full*2", "--out", "runs",
+             "--results", "all.jsonl"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "run 4/4: encoder-full_2/seed-2\n"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "\nencoder  "));
+    ck_assert_ptr_nonnull(strstr(ran.err, " ± "));
+    ck_assert_int_eq(objects(line), 5);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_str_eq(text(line[i], "run"), names[i]);
+        ck_assert_str_eq(text(line[i], "data"), "train.tsv");
+        ck_assert_ptr_nonnull(strstr(text(line[i], "signature"),
+                                     "task:text_classification|metric:accuracy|tokens:words|case:"
+                                     "mixed|seed:"));
+        json_decref(line[i]);
+    }
+    const json_t *rows = json_object_get(line[4], "summary"), *row = json_array_get(rows, 1);
+    ck_assert_uint_eq(json_array_size(rows), 2);
+    ck_assert_str_eq(text(row, "encoder"), "full*2");
+    ck_assert_int_eq(json_integer_value(json_object_get(row, "n")), 2);
+    ck_assert(json_is_number(json_object_get(json_object_get(row, "dev_accuracy"), "sd")));
+    json_decref(line[4]);
+
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each", "model.encoder=ring,full*2", "--out", "runs"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "run 1/4: encoder-ring/seed-1, which is there already\n"));
+    ck_assert_ptr_null(strstr(ran.err, "epoch"));
+    run(ARGS("table", "all.jsonl"));
+    ck_assert_msg(strncmp(ran.out,
+                          "| encoder | dev accuracy | test accuracy | seeds | seconds | parameters |\n"
+                          "|---|---:|---:|---:|---:|---:|\n| ring*1 | ",
+                          110) == 0,
+                  "%s", ran.out);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\n| full*2 | "));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(compared)
+{
+    json_t *line[16];
+    gsa_cli_enter();
+    run(ARGS("train", "sum.ini", "--threads", "1", "--quiet", "--seeds", "3,5", "--each", "model.encoder=star,full", "--out",
+             "runs"));
+    run(ARGS("compare", "runs/encoder-star", "runs/encoder-full", "--samples", "500"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "dev mse, less is better; 32 units, 2 pairs of runs, 500 resamples\n"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "test mse"));
+    run(ARGS("compare", "runs/encoder-star", "runs/encoder-star", "--split", "test", "--json"));
+    ck_assert_int_eq(objects(line), 1);
+    ck_assert(json_number_value(json_object_get(line[0], "p")) == 1);
+    ck_assert(json_number_value(json_object_get(line[0], "difference")) == 0);
+    json_decref(line[0]);
+    run(ARGS("eval", "--quiet", "--model", "runs/encoder-star/seed-3", "--outcomes", "o.jsonl"));
+    ck_assert_int_eq(system("cmp -s o.jsonl runs/encoder-star/seed-3/outcomes.jsonl"), 0);
+    run(ARGS("eval", "--quiet", "--model", "runs/encoder-star/seed-3", "--set", "train.batch=3", "--outcomes", "o.jsonl"));
+    /* the data's order, not the batches'; sums of products may round otherwise in other shapes */
+    ck_assert_int_eq(system("paste -d, o.jsonl runs/encoder-star/seed-3/outcomes.jsonl | sed -n 2,17p | tr -d '[]' | "
+                            "awk -F, '{ d = $1 - $8; n++; if (d * d > 1e-8 * $1 * $1) exit 1 } END { exit n != 16 }'"),
+                     0);
+
+    static const struct {
+        const char *const args[6], *const says;
+    } wrong[] = {
+        { { "compare", "runs/encoder-star", "runs" }, "have no partner in 'runs': seed-3, seed-5" },
+        { { "compare", "runs/encoder-star/seed-3", "runs/encoder-full/seed-5" }, "measured on different data" },
+        { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" }, "has no metric 'f1'; it has mse" },
+        { { "compare", "runs/encoder-star" }, "A B" },
+        { { "table", "none.jsonl" }, "none.jsonl" },
+    };
+    for (int i = 0; i < GSA_COUNT(wrong); i++) {
+        gsa_cli_run(wrong[i].args, NULL, &ran);
+        ck_assert_int_ne(ran.code, 0);
+        ck_assert_msg(strstr(ran.err, wrong[i].says) != NULL && ran.out[0] == 0, "%s", ran.err);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
+static const struct {
+    const char *const args[12], *const says;
+} refused[] = {
+    { { "--seeds", "0" }, "--seeds 0: expected how many, 1 to 100000, or a list such as 3,7,9" },
+    { { "--seeds", "1,1" }, "two runs would have the folder 'seed-1'" },
+    { { "--seeds", "1,-2" }, "--seeds" },
+    { { "--each", "domain=a,b" }, "--each domain: {domain} stands in no value of 'sum.ini'" },
+    { { "--each", "task.k=1,99" }, "k = 99 is more than n = 8" },
+    { { "--seeds", "2", "--resume", "runs" }, "the same command goes on" },
+};
+
+/* Nothing is begun where the last of the runs is wrong. */
+START_TEST(refused_at_once)
+{
+    const char *args[GSA_CLI_ARGS + 1] = { "train", "sum.ini", "--out", "runs" };
+    gsa_cli_enter();
+    char *before = gsa_cli_listing();
+    for (int i = 0; refused[_i].args[i]; i++) args[4 + i] = refused[_i].args[i];
+    gsa_cli_run(args, NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, refused[_i].says) != NULL, "%s", ran.err);
+    char *after = gsa_cli_listing();
+    ck_assert_str_eq(before, after);
+    free(before);
+    free(after);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(a_signal_and_on)
+{
+    json_t *line[16];
+    const char *const args[GSA_CLI_ARGS + 1] = { "train",     "sum.ini",
+                                                 "--seeds",   "2",
+                                                 "--set",     "train.epochs=400",
+                                                 "--set",     "train.report_every=1",
+                                                 "--set",     "train.checkpoint_every=100000",
+                                                 "--out",     "runs",
+                                                 "--threads", "1" };
+    gsa_cli_enter();
+    const pid_t child = gsa_cli_start(args);
+    for (int i = 0; i < 3000; i++) {
+        char *err = gsa_cli_read("err.txt");
+        const int going = err && strstr(err, "step ") != NULL;
+        free(err);
+        if (going) break;
+        nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+    }
+    kill(child, SIGINT);
+    gsa_cli_wait(child, &ran);
+    ck_assert_int_eq(ran.code, 0);
+    ck_assert_msg(strstr(ran.err, "of 2 (seed-1); the same command goes on\n") != NULL, "%s", ran.err);
+    run(args);
+    ck_assert_ptr_nonnull(strstr(ran.err, "run 1/2: seed-1, which goes on\n"));
+    ck_assert_int_eq(objects(line), 3);
+    for (int i = 0; i < 3; i++) json_decref(line[i]);
+    gsa_cli_leave();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders), GSA_TEST(compared), GSA_TEST(a_signal_and_on) };
+    static const gsa_test wrong[] = { GSA_LOOP(refused_at_once, GSA_COUNT(refused)) };
+    static const gsa_case cases[] = { GSA_CASE("runs", runs, 120), GSA_CASE("refused", wrong, 60) };
+    return gsa_run_suite("sweeps", cases, GSA_COUNT(cases), argc, argv);
+}
