@@ -37,9 +37,12 @@ static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const ch
     gsa_status status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
     if (status != GSA_OK) return status;
     status = read_asked(s, run, &asked, error);
-    if (status == GSA_OK && gsa_recipe_differs(&there, &asked, what, sizeof what))
-        status = gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds another run, %s: choose another --out", folder, what);
-    if (status == GSA_OK) gsa_recipe_release(&asked);
+    if (status == GSA_OK) {
+        if (gsa_recipe_differs(&there, &asked, what, sizeof what))
+            status =
+                gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds another run, %s: choose another --out", folder, what);
+        gsa_recipe_release(&asked);
+    }
     gsa_recipe_release(&there);
     return status;
 }
