@@ -39,7 +39,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 static const gsa_option options[] = {
     GSA_OPTION_ROW_SET,
     { "out", GSA_OPTION_TEXT, "DIR", NULL, "nothing is written", 0, 0,
-      "folder of the run: resolved config.ini, log.jsonl, curve.svg, result.json, checkpoints" },
+      "folder of the run: resolved config.ini, log.jsonl, curve.svg, outcomes.jsonl, result.json, checkpoints" },
     { "resume", GSA_OPTION_TEXT, "DIR", NULL, "a new run", 0, 0,
       "go on with the run in DIR, bit for bit; --set may lengthen it" },
     { "seeds", GSA_OPTION_NUMBERS, "N", NULL, "the recipe's", 0, 4294967295,

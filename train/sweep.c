@@ -70,14 +70,13 @@ static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const cha
 {
     *state = GSA_SWEEP_NEW;
     if (!*folder) return GSA_OK;
-    const int begun = holds(s, folder, "asked.ini");
-    if (!begun && (holds(s, folder, "latest") || holds(s, folder, "result.json")))
+    const int done = holds(s, folder, "result.json"), goes_on = holds(s, folder, "latest");
+    if (!done && !goes_on) return begin_folder(s, run, folder, error);
+    if (!holds(s, folder, "asked.ini"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run that was begun alone: choose another --out",
                         folder);
-    if (!begun) return begin_folder(s, run, folder, error);
     const gsa_status status = check_asked(s, run, folder, error);
-    if (holds(s, folder, "result.json")) *state = GSA_SWEEP_DONE;
-    else if (holds(s, folder, "latest")) *state = GSA_SWEEP_GOES_ON;
+    *state = done ? GSA_SWEEP_DONE : GSA_SWEEP_GOES_ON;
     return status;
 }
 
