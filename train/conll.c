@@ -2,11 +2,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "graph/utf8.h"
 #include "topologies/words.h"
 #include "train/lines.h"
 
-static const int64_t LARGEST = INT64_C(1) << 36;
 enum { U_COLUMNS = 10 };
 
 typedef struct reader {
@@ -41,52 +39,10 @@ static gsa_status fail_word(const reader *r, gsa_error *error, const char *what,
     return fail(r, error, "the %s %s %s", what, gsa_word_show(name, shown), why);
 }
 
-/* ---- encodings --------------------------------------------------------------------------------------------------------- */
-
 static int starts(const char *at, int64_t bytes, const char *mark)
 {
     const int64_t length = (int64_t)strlen(mark);
     return bytes >= length && memcmp(at, mark, (size_t)length) == 0;
-}
-
-/* Latin-1 is the first 256 characters: bytes from 128 on become two. */
-static gsa_status from_latin1(gsa_conll *conll, int64_t *bytes, gsa_error *error)
-{
-    int64_t used = *bytes;
-    for (int64_t i = 0; i < *bytes; i++) used += (unsigned char)conll->bytes[i] >= 0x80;
-    char *to = gsa_alloc(conll->system, (size_t)used + 1, 1);
-    if (!to) return gsa_out_of_memory(error, conll->path, used + 1);
-    used = 0;
-    for (int64_t i = 0; i < *bytes; i++) {
-        const unsigned char c = (unsigned char)conll->bytes[i];
-        if (c >= 0x80) to[used++] = (char)(0xc0 | c >> 6);
-        to[used++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
-    }
-    to[used] = 0;
-    gsa_release(conll->system, conll->bytes);
-    conll->bytes = to, *bytes = used;
-    return GSA_OK;
-}
-
-static gsa_status decode(gsa_conll *conll, int32_t encoding, int64_t *bytes, gsa_error *error)
-{
-    if (starts(conll->bytes, *bytes, "\xff\xfe") || starts(conll->bytes, *bytes, "\xfe\xff"))
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s:1: the file starts with the byte order mark of UTF-16, expected UTF-8 or Latin-1", conll->path);
-    if (encoding == GSA_ENCODING_UTF8) return GSA_OK;
-    if (starts(conll->bytes, *bytes, "\xef\xbb\xbf"))
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s:1: the file starts with the byte order mark of UTF-8: read it without encoding=latin-1",
-                        conll->path);
-    return from_latin1(conll, bytes, error);
-}
-
-static gsa_status check_line(const reader *r, const char *line, int64_t bytes, gsa_error *error)
-{
-    const int64_t bad = gsa_utf8_invalid(line, bytes);
-    if (bad < 0) return gsa_lines_check(&r->lines, line, bytes, error);
-    return fail(r, error, "invalid UTF-8 at byte %lld of the line (0x%02x); a file in Latin-1 is read with encoding=latin-1",
-                (long long)bad + 1, (unsigned)(unsigned char)line[bad]);
 }
 
 /* ---- sentences --------------------------------------------------------------------------------------------------------- */
@@ -297,8 +253,9 @@ static gsa_status read_lines(gsa_conll *conll, const gsa_conll_options *options,
     };
     char *line;
     gsa_status status = GSA_OK;
+    r.lines.advice = gsa_encoding_advice;
     while (status == GSA_OK && gsa_lines_next(&r.lines, &line, &bytes)) {
-        status = check_line(&r, line, bytes, error);
+        status = gsa_lines_check(&r.lines, line, bytes, error);
         if (status == GSA_OK) status = read_line(&r, (gsa_slice){ line, bytes }, error);
     }
     if (status == GSA_OK) status = end_sentence(&r, error);
@@ -312,11 +269,10 @@ gsa_status gsa_conll_read(const gsa_system *system, const char *path, const gsa_
 {
     int64_t bytes;
     *conll = (gsa_conll){ .system = system, .format = options->format };
-    gsa_status status = gsa_read_file(system, path, LARGEST, &conll->bytes, &bytes, error);
+    gsa_status status = gsa_encoding_read(system, path, options->encoding, &conll->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     conll->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
     if (!conll->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
-    if (status == GSA_OK) status = decode(conll, options->encoding, &bytes, error);
     if (status == GSA_OK) status = read_lines(conll, options, bytes, error);
     if (status != GSA_OK) gsa_conll_release(conll);
     return status;

@@ -9,10 +9,10 @@
 #define GSA_CONLL_H
 #include "graph/system.h"
 #include "graph/topology.h"
+#include "train/encoding.h"
 
 /* auto: conllu where the first line looks so, else conll */
 enum gsa_conll_format { GSA_CONLL_AUTO, GSA_CONLL_COLUMNS, GSA_CONLL_U, GSA_CONLL_CHARS };
-enum gsa_encoding { GSA_ENCODING_UTF8, GSA_ENCODING_LATIN1 };
 
 typedef struct gsa_conll_options {
     int32_t format;   /* gsa_conll_format */

@@ -13,8 +13,8 @@
     KEY(task, train, INT, 1, 1e9, NULL, "10000", "masked summation: training examples")                                     \
     KEY(task, dev, INT, 0, 1e9, NULL, "500", "masked summation: development examples")                                      \
     KEY(task, test, INT, 0, 1e9, NULL, "2000", "masked summation: test examples")                                           \
-    KEY(task, features, CHOICE, 0, 0, "difference,product", "difference",                                                   \
-        "sentence pairs: the head reads a, b, |a - b| and a - b, or a times b")                                             \
+    KEY(task, features, CHOICE, 0, 0, "difference,product,both", "difference",                                              \
+        "sentence pairs: the head reads a, b, |a - b| and a - b, or a times b; or a and b alone")                           \
     KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")  \
     KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                   \
     KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                           \
@@ -78,8 +78,9 @@
     KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli", "auto",                                                   \
         "of the text files; auto: told by the first line; sentence pairs: tsv, or snli's JSON lines")                       \
     KEY(data, columns, PATH, 0, 0, NULL, "",                                                                                \
-        "sentence pairs, tsv: a list of label, a, b, and - for what is passed over; none: as the header says, or "          \
-        "label,a,b. Nodes: another order of id,split,label,features")                                                       \
+        "tsv: what stands where, - for what is passed over. Text classification: label and text; none: label,text. "        \
+        "Sentence pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "                  \
+        "id,split,label,features")                                                       \
     KEY(data, features, INT, 0, 1 << 24, NULL, "0", "nodes: columns of their features; 0: as the data says")                \
     KEY(data, normalize, BOOL, 0, 0, NULL, "0", "nodes: divide the features of each by their sum")                          \
     KEY(data, header, BOOL, 0, 0, NULL, "0", "tsv: the first line names the columns")                                       \
@@ -88,14 +89,22 @@
     KEY(data, unique, BOOL, 0, 0, NULL, "0", "text classification: train on the first of equal (text, label) pairs only")                  \
     KEY(data, classes, INT, 0, 1e6, NULL, "0", "number of labels that the training data must have; 0: any from 2")          \
     KEY(data, lower, BOOL, 0, 0, NULL, "0", "lower-case the text")                                                          \
-    KEY(data, tokens, CHOICE, 0, 0, "words,chars", "words", "words between blanks, or their characters")                    \
+    KEY(data, tokens, CHOICE, 0, 0, "words,chars,punctuated", "words",                                                      \
+        "words between blanks, their characters, or words with every mark and symbol cut off as a token")                   \
     KEY(data, max_length, INT, 0, 1e7, NULL, "0", "tokens that are read of an example; 0: all")                             \
     KEY(data, min_count, INT, 1, 1e9, NULL, "1", "times that a word must stand in the training data to be known")           \
     KEY(data, vocabulary, CHOICE, 0, 0, "train,data,vectors", "train",                                                      \
         "words of train; also of dev and test; also of vectors")                                                            \
     KEY(data, vectors, PATH, 0, 0, NULL, "", "word vectors as text (GloVe, word2vec)")                                      \
     KEY(data, vectors_frozen, BOOL, 0, 0, NULL, "0", "embeddings are not learned")                                          \
-    KEY(data, vectors_normalize, BOOL, 0, 0, NULL, "0", "divide every embedding by its Euclidean length")
+    KEY(data, vectors_normalize, BOOL, 0, 0, NULL, "0", "divide every embedding by its Euclidean length")                   \
+    KEY(data, encoding, CHOICE, 0, 0, "utf8,latin1,cp1252,mixed", "utf8",                                                   \
+        "of the text files; mixed: lines that are not UTF-8 are cp1252")                                                    \
+    KEY(data, markup, BOOL, 0, 0, NULL, "0", "1: tags as <br /> are blanks")                                                \
+    KEY(data, hold, INT, 0, 1e9, NULL, "0",                                                                                 \
+        "examples of data.train that are held out as development data where data.dev is empty: the same for every seed")    \
+    KEY(data, train_part, INT, 0, 1e9, NULL, "0", "examples of data.train that are trained on at most; 0: all")             \
+    KEY(data, test_part, INT, 0, 1e9, NULL, "0", "examples of data.test that are measured on at most; 0: all")
 
 /* The resolved values: one 8-byte member a key. */
 typedef int64_t gsa_member_INT, gsa_member_BOOL, gsa_member_CHOICE;
@@ -112,11 +121,11 @@ size_t gsa_key_offset(int index);
 
 /* Choices, in the order of the table. */
 enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASKS };
-enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT };
+enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI };
-enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS };
+enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };
 
 #endif

@@ -4,7 +4,7 @@
 
 gsa_lines gsa_lines_start(const char *path, char *bytes, int64_t count)
 {
-    gsa_lines lines = { path, bytes, bytes + count, 0 };
+    gsa_lines lines = { .path = path, .at = bytes, .end = bytes + count };
     if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) lines.at += 3;
     return lines;
 }
@@ -26,8 +26,9 @@ gsa_status gsa_lines_check(const gsa_lines *lines, const char *line, int64_t byt
 {
     const int64_t bad = gsa_utf8_invalid(line, bytes);
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: invalid UTF-8 at byte %lld of the line", lines->path,
-                        (long long)lines->number, (long long)bad + 1);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: invalid UTF-8 at byte %lld of the line (0x%02x)%s", lines->path,
+                        (long long)lines->number, (long long)bad + 1, (unsigned)(unsigned char)line[bad],
+                        lines->advice ? lines->advice : "");
     if (bytes > 0 && memchr(line, 0, (size_t)bytes))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line holds a NUL byte", lines->path, (long long)lines->number);
     return GSA_OK;

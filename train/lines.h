@@ -7,6 +7,7 @@ typedef struct gsa_lines {
     const char *path; /* for messages */
     char *at, *end;
     int64_t number; /* of the line that gsa_lines_next gave last, from 1 */
+    const char *advice; /* NULL, or how the sentence about invalid UTF-8 ends: encoding.h */
 } gsa_lines;
 
 gsa_lines gsa_lines_start(const char *path, char *bytes, int64_t count);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
+#include "train/encoding.h"
 #include "train/lines.h"
 #include "train/task.h"
 
 enum { ID, SPLIT, LABEL, FEATURES, COLUMNS };
 static const char *const column_names[COLUMNS] = { "id", "split", "label", "features" };
-static const int64_t LARGEST = INT64_C(1) << 36;
 
 typedef struct node_reader {
     gsa_nodes *nodes;
@@ -182,8 +182,8 @@ static gsa_status read_line(node_reader *r, char *line, int64_t bytes, gsa_error
     return status;
 }
 
-gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns, gsa_nodes *nodes,
-                          gsa_error *error)
+gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns, int32_t encoding,
+                          gsa_nodes *nodes, gsa_error *error)
 {
     int64_t bytes = 0;
     char *line;
@@ -193,8 +193,9 @@ gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char
     if (status != GSA_OK) return status;
     nodes->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
     if (!nodes->path) return gsa_out_of_memory(error, path, (int64_t)strlen(path));
-    status = gsa_read_file(system, path, LARGEST, &nodes->bytes, &bytes, error);
+    status = gsa_encoding_read(system, path, encoding, &nodes->bytes, &bytes, error);
     gsa_lines lines = gsa_lines_start(nodes->path, nodes->bytes, bytes);
+    lines.advice = gsa_encoding_advice;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         r.number = lines.number;
         status = gsa_lines_check(&lines, line, bytes, error);

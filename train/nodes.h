@@ -8,6 +8,7 @@
 #define GSA_NODES_H
 #include "graph/system.h"
 #include "graph/topology.h"
+#include "train/encoding.h"
 
 typedef struct gsa_nodes {
     const gsa_system *system;
@@ -23,8 +24,9 @@ typedef struct gsa_nodes {
     int64_t entries, entry_room;
 } gsa_nodes;
 
-/* "-" is standard input. Every bad line is a sentence with file:line. */
-gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns, gsa_nodes *nodes, gsa_error *error);
+/* "-" is standard input; encoding is a gsa_encoding. Every bad line is a sentence with file:line. */
+gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns, int32_t encoding, gsa_nodes *nodes,
+                          gsa_error *error);
 void gsa_nodes_release(gsa_nodes *nodes); /* a zeroed one is fine */
 
 #endif

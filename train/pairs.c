@@ -6,94 +6,42 @@
 #include "train/keys.h"
 #include "train/lines.h"
 
-enum { LABEL, A, B, ROLES, PASSED = -1, MOST_COLUMNS = 64 };
-static const int64_t LARGEST = INT64_C(1) << 36;
-
-typedef struct layout { /* of the columns of a line */
-    int role[MOST_COLUMNS], count;
-} layout;
+enum { LABEL, A, B, ROLES };
+static const char *const role_names[ROLES] = { "label", "a", "b" };
 
 typedef struct pair_reader {
     gsa_text_reader side[2];
     const gsa_text_options *options;
     gsa_pairs *pairs;
-    layout columns;
+    gsa_columns columns;
 } pair_reader;
 
 #define FAIL(reader, error, ...) gsa_text_fail(&(reader)->side[0], error, __VA_ARGS__)
 
 /* ---- columns --------------------------------------------------------------------------------------------------------------- */
 
-static int role_of(gsa_slice name, int header)
+static int32_t role_of(gsa_slice name)
 {
     static const struct {
         const char *name;
-        int role, header; /* header: a name that only headers use */
-    } known[] = { { "label", LABEL, 0 }, { "a", A, 0 },         { "b", B, 0 },       { "gold_label", LABEL, 1 },
-                  { "sentence1", A, 1 }, { "sentence2", B, 1 }, { "premise", A, 1 }, { "hypothesis", B, 1 },
-                  { "question1", A, 1 }, { "question2", B, 1 } };
+        int32_t role;
+    } known[] = { { "label", LABEL }, { "gold_label", LABEL }, { "a", A },         { "b", B },         { "sentence1", A },
+                  { "sentence2", B }, { "premise", A },        { "hypothesis", B }, { "question1", A }, { "question2", B } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].header <= header && (int64_t)strlen(known[i].name) == name.bytes &&
-            memcmp(known[i].name, name.at, (size_t)name.bytes) == 0)
+        if ((int64_t)strlen(known[i].name) == name.bytes && memcmp(known[i].name, name.at, (size_t)name.bytes) == 0)
             return known[i].role;
-    return PASSED;
-}
-
-/* The parts of a line between `separator`s; their number, or -1: more than `room`. */
-static int split(const char *at, int64_t bytes, char separator, gsa_slice *part, int room)
-{
-    int count = 0;
-    for (const char *end = at + bytes;; at++) {
-        const char *stop = memchr(at, separator, (size_t)(end - at));
-        if (count == room) return -1;
-        part[count++] = (gsa_slice){ at, (stop ? stop : end) - at };
-        if (!stop) return count;
-        at = stop;
-    }
-}
-
-/* Each of label, a, b once. */
-static gsa_status check_layout(const layout *columns, const char *place, gsa_error *error)
-{
-    static const char *const names[] = { "label", "a", "b" };
-    int seen[ROLES] = { 0 };
-    for (int i = 0; i < columns->count; i++)
-        if (columns->role[i] != PASSED) seen[columns->role[i]]++;
-    for (int r = 0; r < ROLES; r++)
-        if (seen[r] != 1)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: column '%s' is named %s, expected label, a and b once each", place,
-                            names[r], seen[r] ? "twice" : "nowhere");
-    return GSA_OK;
-}
-
-/* "a,b,label" of data.columns. */
-static gsa_status read_columns(const char *text, layout *columns, gsa_error *error)
-{
-    char shown[GSA_SHOWN], name[64];
-    gsa_slice part[MOST_COLUMNS];
-    const int count = columns->count = split(text, (int64_t)strlen(text), ',', part, MOST_COLUMNS);
-    if (count < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "data.columns names more than %d columns", MOST_COLUMNS);
-    for (int i = 0; i < count; i++) {
-        columns->role[i] = role_of(part[i], 0);
-        if (columns->role[i] != PASSED || (part[i].bytes == 1 && part[i].at[0] == '-')) continue;
-        const size_t bytes = part[i].bytes < 63 ? (size_t)part[i].bytes : 63;
-        memcpy(name, part[i].at, bytes);
-        name[bytes] = 0;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.columns holds %s, expected a list of label, a, b and -",
-                        gsa_word_show(name, shown));
-    }
-    return check_layout(columns, "data.columns", error);
+    return GSA_COLUMN_PASSED;
 }
 
 static gsa_status read_header(pair_reader *r, const char *line, int64_t bytes, gsa_error *error)
 {
     char place[512];
-    gsa_slice part[MOST_COLUMNS];
-    const int count = r->columns.count = split(line, bytes, '\t', part, MOST_COLUMNS);
-    if (count < 0) return FAIL(r, error, "the header has more than %d columns", MOST_COLUMNS);
-    for (int i = 0; i < count; i++) r->columns.role[i] = role_of(part[i], 1);
+    gsa_slice part[GSA_COLUMNS];
+    const int count = r->columns.count = gsa_columns_split(line, bytes, '\t', part);
+    if (count < 0) return FAIL(r, error, "the header has more than %d columns", GSA_COLUMNS);
+    for (int i = 0; i < count; i++) r->columns.role[i] = role_of(part[i]);
     snprintf(place, sizeof place, "%s:1", r->side[0].text->path);
-    return check_layout(&r->columns, place, error);
+    return gsa_columns_check(&r->columns, role_names, ROLES, place, error);
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------------------ */
@@ -118,8 +66,8 @@ static gsa_status add_pair(pair_reader *r, const gsa_slice part[ROLES], gsa_erro
 
 static gsa_status read_tsv(pair_reader *r, const char *line, int64_t bytes, gsa_error *error)
 {
-    gsa_slice part[MOST_COLUMNS], pair[ROLES] = { { "", 0 } };
-    const int count = split(line, bytes, '\t', part, MOST_COLUMNS);
+    gsa_slice part[GSA_COLUMNS], pair[ROLES] = { { "", 0 } };
+    const int count = gsa_columns_split(line, bytes, '\t', part);
     if (count != r->columns.count) {
         char found[32] = "more than 64";
         if (count > 0) snprintf(found, sizeof found, "%d", count);
@@ -127,7 +75,7 @@ static gsa_status read_tsv(pair_reader *r, const char *line, int64_t bytes, gsa_
                     r->options->unlabelled ? ": a<TAB>b" : "");
     }
     for (int i = 0; i < count; i++)
-        if (r->columns.role[i] != PASSED) pair[r->columns.role[i]] = part[i];
+        if (r->columns.role[i] != GSA_COLUMN_PASSED) pair[r->columns.role[i]] = part[i];
     return add_pair(r, pair, error);
 }
 
@@ -186,12 +134,13 @@ static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes,
 {
     gsa_text *text = r->side[0].text;
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
+    lines.advice = gsa_encoding_advice;
     gsa_status status = GSA_OK;
     char *line;
     const int header = r->options->header && !r->options->unlabelled && r->pairs->format != GSA_TEXT_SNLI;
     if (header) r->pairs->format = GSA_TEXT_TSV;
-    r->columns = r->options->unlabelled ? (layout){ { A, B }, 2 } : (layout){ { LABEL, A, B }, 3 };
-    if (*columns && !r->options->unlabelled) status = read_columns(columns, &r->columns, error);
+    r->columns = r->options->unlabelled ? (gsa_columns){ { A, B }, 2 } : (gsa_columns){ { LABEL, A, B }, 3 };
+    if (*columns && !r->options->unlabelled) status = gsa_columns_read(columns, role_names, ROLES, &r->columns, error);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         r->side[0].number = r->side[1].number = lines.number;
         status = gsa_lines_check(&lines, line, bytes, error);
@@ -222,7 +171,7 @@ gsa_status gsa_pairs_read(const gsa_system *system, const char *path, const gsa_
         status = open_side(&pairs->side[s], system, path, error);
         r.side[s] = (gsa_text_reader){ .text = &pairs->side[s], .options = options };
     }
-    if (status == GSA_OK) status = gsa_read_file(system, path, LARGEST, &pairs->side[0].bytes, &bytes, error);
+    if (status == GSA_OK) status = gsa_encoding_read(system, path, options->encoding, &pairs->side[0].bytes, &bytes, error);
     if (status == GSA_OK) status = read_lines(&r, columns, bytes, error);
     for (int s = 0; s < 2; s++) gsa_release(system, r.side[s].word);
     if (status != GSA_OK) gsa_pairs_release(pairs);

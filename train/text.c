@@ -7,7 +7,6 @@
 #include "train/keys.h"
 #include "train/lines.h"
 
-static const int64_t LARGEST = INT64_C(1) << 36;
 static const char FASTTEXT[] = "__label__";
 
 const char *gsa_text_format_name(int32_t format)
@@ -54,6 +53,13 @@ static int is_space(int32_t c)
     const utf8proc_category_t category = utf8proc_category(c);
     return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP ||
            c == 0x85;
+}
+
+/* Marks and symbols. */
+static int is_mark(int32_t c)
+{
+    const utf8proc_category_t category = utf8proc_category(c);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
 }
 
 static int64_t lower_into(const char *from, int64_t bytes, char *to)
@@ -103,20 +109,37 @@ static gsa_status add_word(gsa_text_reader *reader, char *at, int64_t bytes, gsa
     const int32_t format = reader->text->format;
     if (format == GSA_TEXT_SST || format == GSA_TEXT_STSA) bytes = gsa_tree_unescape(at, bytes, format == GSA_TEXT_SST);
     gsa_status status = reader->options->lower ? lower_word(reader->text, &at, &bytes, error) : GSA_OK;
-    if (reader->options->tokens == GSA_TOKENS_WORDS) return status == GSA_OK ? add_token(reader, at, bytes, error) : status;
+    if (status != GSA_OK || reader->options->tokens == GSA_TOKENS_WORDS)
+        return status == GSA_OK ? add_token(reader, at, bytes, error) : status;
+    const int chars = reader->options->tokens == GSA_TOKENS_CHARS;
+    int64_t first = 0;
     for (int64_t i = 0; i < bytes && status == GSA_OK;) {
         utf8proc_int32_t c;
         const int64_t length = utf8proc_iterate((const utf8proc_uint8_t *)at + i, bytes - i, &c);
-        status = add_token(reader, at + i, length, error);
+        const int alone = chars || is_mark(c);
+        if (alone && i > first) status = add_token(reader, at + first, i - first, error);
+        if (alone && status == GSA_OK) status = add_token(reader, at + i, length, error);
         i += length;
+        if (alone) first = i;
     }
-    return status;
+    return status == GSA_OK && first < bytes ? add_token(reader, at + first, bytes - first, error) : status;
+}
+
+static void blank_tags(char *at, int64_t bytes)
+{
+    for (char *const end = at + bytes; (at = memchr(at, '<', (size_t)(end - at))); at++) {
+        const char next = (char)(at + 1 < end ? at[1] | 0x20 : 0); /* / and ! have that bit */
+        const int tag = next == '/' || next == '!' || (next >= 'a' && next <= 'z');
+        const char *stop = tag ? memchr(at, '>', (size_t)(end - at)) : NULL;
+        if (stop) memset(at, ' ', (size_t)(stop + 1 - at));
+    }
 }
 
 gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     int64_t first = -1;
+    if (reader->options->markup) blank_tags(at, bytes);
     for (int64_t i = 0; i < bytes && status == GSA_OK;) {
         utf8proc_int32_t c = (unsigned char)at[i];
         const int64_t length = c < 0x80 ? 1 : utf8proc_iterate((const utf8proc_uint8_t *)at + i, bytes - i, &c);
@@ -185,15 +208,26 @@ static gsa_status add_labelled(gsa_text_reader *reader, gsa_slice label, char *a
     return status == GSA_OK ? gsa_text_add(reader, label, 0, reader->words, error) : status;
 }
 
+static int own_columns(const gsa_text_options *options)
+{
+    return options->columns && *options->columns;
+}
+
 static gsa_status read_tsv(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error)
 {
-    int columns = 1;
-    for (int64_t i = 0; i < bytes; i++) columns += line[i] == '\t';
-    if (columns != 2)
-        return gsa_text_fail(reader, error, "the line has %d column%s, expected 2: label<TAB>text", columns,
-                             columns == 1 ? "" : "s");
-    char *tab = memchr(line, '\t', (size_t)bytes);
-    return add_labelled(reader, (gsa_slice){ line, tab - line }, tab + 1, bytes - (tab + 1 - line), error);
+    const gsa_columns *columns = &reader->columns;
+    gsa_slice part[GSA_COLUMNS], found[2] = { { "", 0 }, { "", 0 } };
+    const int count = gsa_columns_split(line, bytes, '\t', part);
+    if (count != columns->count) {
+        char shown[32] = "more than 64";
+        if (count > 0) snprintf(shown, sizeof shown, "%d", count);
+        return gsa_text_fail(reader, error, "the line has %s column%s, expected %d%s%s", shown, count == 1 ? "" : "s",
+                             columns->count, own_columns(reader->options) ? ", as data.columns says: " : ": label<TAB>text",
+                             own_columns(reader->options) ? reader->options->columns : "");
+    }
+    for (int i = 0; i < count; i++)
+        if (columns->role[i] != GSA_COLUMN_PASSED) found[columns->role[i]] = part[i];
+    return add_labelled(reader, found[0], line + (found[1].at - line), found[1].bytes, error);
 }
 
 static gsa_status read_spaced(gsa_text_reader *reader, char *line, int64_t bytes, int64_t prefix, gsa_error *error)
@@ -255,10 +289,13 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
 
 static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, int64_t bytes, gsa_error *error)
 {
+    static const char *const names[] = { "label", "text" };
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
     gsa_text_reader reader = { .text = text, .options = options };
     char *line;
-    gsa_status status = GSA_OK;
+    gsa_status status = gsa_columns_read(own_columns(options) ? options->columns : "label,text", names, 2, &reader.columns, error);
+    if (own_columns(options) && text->format == GSA_TEXT_AUTO) text->format = GSA_TEXT_TSV;
+    lines.advice = gsa_encoding_advice;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         reader.number = lines.number;
         if (options->header && lines.number == 1 && !options->unlabelled) continue;
@@ -276,7 +313,7 @@ gsa_status gsa_text_read(const gsa_system *system, const char *path, const gsa_t
 {
     int64_t bytes;
     *text = (gsa_text){ .system = system, .format = options->format };
-    gsa_status status = gsa_read_file(system, path, LARGEST, &text->bytes, &bytes, error);
+    gsa_status status = gsa_encoding_read(system, path, options->encoding, &text->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     text->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
     status = text->path ? read_lines(text, options, bytes, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path));

@@ -1,13 +1,17 @@
 /* text.h - labelled text: one example a line, four formats, strict.
- *   tsv       label<TAB>text
+ *   tsv       label<TAB>text, or what `columns` says: "-,text,label"; - is passed over
  *   fasttext  __label__LABEL text
  *   sst       (3 (2 It) (4 (2 's) (4 good)))       the root, or every labelled phrase
  *   stsa      LABEL text
- * Tokens are words between blanks (Unicode's, too) or their characters. -LRB- and its kin, in any case, are brackets in sst and stsa. */
+ * Tokens are words between blanks (Unicode's, too), their characters, or `punctuated`: each character of Unicode's categories P (marks) and
+ * S (symbols) is a token, and so is each run of others between them and blanks: "don't!" is don ' t !. With `markup` a tag, from < and
+ * a letter, / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst and stsa. */
 #ifndef GSA_TEXT_H
 #define GSA_TEXT_H
 #include "graph/system.h"
 #include "graph/topology.h"
+#include "train/columns.h"
+#include "train/encoding.h"
 
 typedef struct gsa_text_options {
     int32_t format;   /* gsa_data_format */
@@ -18,6 +22,9 @@ typedef struct gsa_text_options {
     int32_t tokens;     /* gsa_data_tokens */
     int32_t max_length; /* 0: no cut */
     int32_t unlabelled; /* a line is text and nothing else */
+    int32_t encoding;   /* gsa_encoding */
+    int32_t markup;
+    const char *columns; /* tsv: as data.columns; NULL or "": label,text */
 } gsa_text_options;
 
 typedef struct gsa_text {
@@ -52,6 +59,7 @@ typedef struct gsa_text_reader {
     gsa_slice *word; /* tokens of the line */
     int64_t words, room;
     int64_t number; /* of the line */
+    gsa_columns columns;
 } gsa_text_reader;
 /* Cuts words into tokens, appended to reader->word; the bytes may change in place. */
 gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error);

@@ -18,7 +18,7 @@ static gsa_status read_nodes(fixture *f, const char *bytes, const char *columns)
     gsa_scratch_open(&f->scratch);
     const char *path = gsa_scratch_path(&f->scratch, "n.tsv");
     gsa_put_file(path, bytes, (int64_t)strlen(bytes));
-    return gsa_nodes_read(gsa_system_default(), path, columns ? columns : "", &f->nodes, &f->error);
+    return gsa_nodes_read(gsa_system_default(), path, columns ? columns : "", GSA_ENCODING_UTF8, &f->nodes, &f->error);
 }
 
 static void done(fixture *f)
@@ -92,6 +92,12 @@ static const struct {
     { FIRST "1\ttrain\tx\t3:nan\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:1x\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\xff\t3:1\n", NULL, "n.tsv:2: invalid UTF-8 at byte 10 of the line" },
+    { FIRST "1\ttrain\tx\xff\t3:1\n", NULL, "(0xff): data.encoding = cp1252 (or latin1, or mixed) reads a file that is not UTF-8" },
+    { "\xfe\xff", NULL, "n.tsv:1: the file starts with the byte order mark of UTF-16" },
+    { FIRST "\xef\xbb\xbf" "1\ttrain\tx\t3:1\n", NULL, "n.tsv:2: the id is " },
+    { FIRST "1 train x 3:1\n", NULL, "n.tsv:2: the line has 1 column, expected 4" },
+    { FIRST "1\ttrain\tx\t3:1e99\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
+    { FIRST "99999999999999999999\ttrain\tx\t3:1\n", NULL, "n.tsv:2: the id is " },
     { FIRST, "id,label", "data.columns is 'id,label', expected id, split, label and features in some order" },
     { FIRST, "id,label,split,split", "data.columns is 'id,label,split,split'" },
     { FIRST, "id,label,split,features,id", "data.columns is" },

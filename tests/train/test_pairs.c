@@ -91,6 +91,19 @@ static const struct {
       { 0 } },
     { "{\"sentence1\": \"A\", \"sentence2\": \"b\"}\n", NULL, ":a/b", GSA_TEXT_SNLI, 0, { .unlabelled = 1, .lower = 1 } },
     { "", NULL, "", GSA_TEXT_AUTO, 0, { .unlabelled = 1 } },
+    { "x\t1\ta, b\tc<br />d\n",
+      "label,-,a,b",
+      "x:a , b/c d",
+      GSA_TEXT_TSV,
+      0,
+      { .tokens = GSA_TOKENS_PUNCTUATED, .markup = 1 } },
+    { "x\tcaf\xe9\t\x93\n", NULL, "x:caf\xc3\xa9/\xe2\x80\x9c", GSA_TEXT_TSV, 0, { .encoding = GSA_ENCODING_CP1252 } },
+    { JSON("x", "caf\xe9", "b") JSON("y", "caf\xc3\xa9", "d"),
+      NULL,
+      "x:caf\xc3\xa9/b|y:caf\xc3\xa9/d",
+      GSA_TEXT_SNLI,
+      0,
+      { .encoding = GSA_ENCODING_MIXED } },
 };
 
 START_TEST(good_pairs)
@@ -157,7 +170,34 @@ static const struct {
     { JSON("x\\n", "a", "b"), NULL, "holds a control character", { 0 } },
     { JSON("x", "a\\u0000", "b"), NULL, "p.txt:1: no JSON: ", { 0 } },
     { JSON("-", "a", "b"), NULL, "p.txt: the file holds no pair", { 0 } },
+    { JSON("x", "a", "b") "\n", NULL, "p.txt:2: the line is empty", { 0 } },
+    { JSON("x", "a", "b") "\r\n", NULL, "p.txt:2: the line is empty", { 0 } },
+    { JSON("x", "a", "b") "\xef\xbb\xbf" JSON("x", "a", "b"), NULL, "p.txt:2: no JSON: ", { 0 } },
+    { JSON("x", "caf\xe9", "b"), NULL, "invalid UTF-8 at byte 38 of the line (0xe9): data.encoding = cp1252", { 0 } },
+    { JSON("x", "a", "b\\ud800"), NULL, "p.txt:1: no JSON: ", { 0 } }, /* half a character */
+    { "x\ta\tb\n\xef\xbb\xbfy\ta\tb\n", NULL, "p.txt:2: the label starts with a byte order mark", { 0 } },
+    { "x\ta\tb\ny\tcaf\xe9\tb\n", NULL, "p.txt:2: invalid UTF-8 at byte 6 of the line (0xe9)", { 0 } },
+    { "\xff\xfex", NULL, "p.txt:1: the file starts with the byte order mark of UTF-16", { 0 } },
 };
+
+/* The NUL of "%" in both formats. */
+START_TEST(a_nul_is_refused)
+{
+    static const char *const lines[] = { "x\ta%\tb\n", "%\ta\tb\n", "{\"gold_label\": \"x%\", \"sentence1\": \"a\"}\n" };
+    fixture f = { 0 };
+    char bytes[64];
+    const int64_t count = (int64_t)strlen(lines[_i]);
+    memcpy(bytes, lines[_i], (size_t)count);
+    *(char *)memchr(bytes, '%', (size_t)count) = 0;
+    gsa_scratch_open(&f.scratch);
+    const char *path = gsa_scratch_path(&f.scratch, "p.txt");
+    gsa_put_file(path, bytes, count);
+    ck_assert_int_eq(gsa_pairs_read(gsa_system_default(), path, &(gsa_text_options){ 0 }, "", &f.pairs, &f.error),
+                     GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, "p.txt:1: the line holds a NUL byte"), "%s", f.error.text);
+    done(&f);
+}
+END_TEST
 
 START_TEST(bad_pairs)
 {
@@ -239,6 +279,7 @@ static const struct {
     { "model.encoder=star", "task.features=product" },
     { "model.encoder=bpt:k=1,bpt:k=1+cross", "task.features=difference" },
     { "model.encoder=full,full+cross", "task.features=product" },
+    { "model.encoder=bpt:k=1,bpt:k=1+cross*2", "task.features=both" },
 };
 
 static void open_session(rig *r, gsa_session *s, int model)
@@ -318,7 +359,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_pairs, GSA_COUNT(good)) };
-    static const gsa_test wrong[] = { GSA_LOOP(bad_pairs, GSA_COUNT(bad)), GSA_TEST(a_line_of_many_columns) };
+    static const gsa_test wrong[] = { GSA_LOOP(bad_pairs, GSA_COUNT(bad)), GSA_LOOP(a_nul_is_refused, 3),
+                                      GSA_TEST(a_line_of_many_columns) };
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)),
                                           GSA_LOOP(features_are_the_papers, 2) };
     static const gsa_test scores[] = { GSA_TEST(accuracy_and_f1_by_hand) };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/utf8.h"
 #include "gsa/scratch.h"
 
 #include "support/suite.h"
@@ -77,6 +78,37 @@ static const struct {
       { 0 } }, /* Unicode blanks */
     { "x\ta b c d\n", "x:a b", GSA_TEXT_TSV, { .max_length = 2 } },
     { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
+    /* columns */
+    { "pos\t7_9.txt\ta b\nneg\t\tc\n", "pos:a b|neg:c", GSA_TEXT_TSV, { .columns = "label,-,text" } },
+    { "a b\tpos\n", "pos:a b", GSA_TEXT_TSV, { .columns = "text,label" } },
+    { "(a b)\tpos\r\n", "pos:(a b)", GSA_TEXT_TSV, { .columns = "text,label" } }, /* no tree: columns say tsv */
+    { "a\tb\n", ":a b", GSA_TEXT_TSV, { .columns = "label,-,text", .unlabelled = 1, .format = GSA_TEXT_TSV } },
+    /* marks and symbols */
+    { "x\tIt's done, (yes) ok! a_b $5.\n",
+      "x:It ' s done , ( yes ) ok ! a _ b $ 5 .",
+      GSA_TEXT_TSV,
+      { .tokens = GSA_TOKENS_PUNCTUATED } },
+    { "x\t\xe2\x80\x9c"
+      "Caf\xc3\xa9\xe2\x80\x9d\xe3\x80\x82\xe2\x82\xac"
+      "3...\n",
+      "x:\xe2\x80\x9c caf\xc3\xa9 \xe2\x80\x9d \xe3\x80\x82 \xe2\x82\xac 3 . . .",
+      GSA_TEXT_TSV,
+      { .tokens = GSA_TOKENS_PUNCTUATED, .lower = 1 } },
+    { "x\t- a --\n", "x:- a - -", GSA_TEXT_TSV, { .tokens = GSA_TOKENS_PUNCTUATED } },
+    /* markup */
+    { "x\ta<br /><br />b <3 c < d > </p>e <!-- q -->f <\n", "x:a b <3 c < d > e f <", GSA_TEXT_TSV, { .markup = 1 } },
+    { "x\ta <i\n", "x:a <i", GSA_TEXT_TSV, { .markup = 1 } },
+    /* encodings: 0x85 is a next line in Latin-1 and an ellipsis in windows-1252 */
+    { "x\tcaf\xe9 a\x85z\n", "x:caf\xc3\xa9 a z", GSA_TEXT_TSV, { .encoding = GSA_ENCODING_LATIN1 } },
+    { "x\t\x93q\x94 caf\xe9 a\x85z\n",
+      "x:\xe2\x80\x9cq\xe2\x80\x9d caf\xc3\xa9 a\xe2\x80\xa6z",
+      GSA_TEXT_TSV,
+      { .encoding = GSA_ENCODING_CP1252 } },
+    { "x\tcaf\xc3\xa9\ny\tcaf\xe9\nz\t\xe9",
+      "x:caf\xc3\xa9|y:caf\xc3\xa9|z:\xc3\xa9",
+      GSA_TEXT_TSV,
+      { .encoding = GSA_ENCODING_MIXED } },
+    { "\xef\xbb\xbfx\ta\ny\t\x80\n", "x:a|y:\xe2\x82\xac", GSA_TEXT_TSV, { .encoding = GSA_ENCODING_MIXED } },
 };
 
 START_TEST(good_text)
@@ -134,12 +166,111 @@ static const struct {
     { TREE "((2 a) (3 b))\n", "t.txt:2: a node at byte 2 has no label", { 0 } },
     { TREE "3 a\n", "t.txt:2: the line is no tree", { 0 } },
     { "a\n\nb\n", "t.txt:2: the example is empty", { .unlabelled = 1 } },
+    /* columns */
+    { "pos\ta\n",
+      "t.txt:1: the line has 2 columns, expected 3, as data.columns says: label,-,text",
+      { .columns = "label,-,text" } },
+    { "a\tb\n",
+      "data.columns: column 'text' is named nowhere, expected label and text once each",
+      { .columns = "label,-" } },
+    { "a\tb\n", "data.columns: column 'label' is named twice", { .columns = "label,label,text" } },
+    { "a\tb\n", "data.columns holds 'body', expected a list of label, text and -", { .columns = "label,body" } },
+    { "a\tb\n", "data.columns holds '', expected a list", { .columns = "label,,text" } },
+    { "x\t7\t<br />\n", "t.txt:1: the example is empty", { .columns = "label,-,text", .markup = 1 } },
+    /* encodings */
+    { "x\ta\ny\tcaf\xe9\n",
+      "t.txt:2: invalid UTF-8 at byte 6 of the line (0xe9): data.encoding = cp1252 (or latin1, or mixed) reads a file that "
+      "is not UTF-8",
+      { 0 } },
+    { "x\t\xc0\xaf\n", "t.txt:1: invalid UTF-8 at byte 3 of the line (0xc0)", { 0 } },     /* overlong */
+    { "x\t\xed\xa0\x80\n", "t.txt:1: invalid UTF-8 at byte 3 of the line (0xed)", { 0 } }, /* a surrogate */
+    { "\xff\xfex", "t.txt:1: the file starts with the byte order mark of UTF-16", { 0 } },
+    { "\xfe\xff"
+      "x",
+      "t.txt:1: the file starts with the byte order mark of UTF-16",
+      { .encoding = GSA_ENCODING_MIXED } },
+    { "\xef\xbb\xbfx\ta\n",
+      "t.txt:1: the file starts with the byte order mark of UTF-8: read it with data.encoding = utf8",
+      { .encoding = GSA_ENCODING_CP1252 } },
+#define FT "__label__a x\n"
+    { FT "__label__b\t \n", "t.txt:2: the example is empty", { 0 } },
+    { FT "\n", "t.txt:2: the line is empty", { 0 } },
+    { FT "\r\n", "t.txt:2: the line is empty", { 0 } },
+    { FT "__Label__b y\n", "t.txt:2: the line does not start with __label__", { 0 } },
+    { FT " __label__b y\n", "t.txt:2: the line does not start with __label__", { 0 } },
+    { FT "\xef\xbb\xbf__label__b y\n", "t.txt:2: the line does not start with __label__", { 0 } },
+    { FT "__label__b\x01 y\n", "t.txt:2: the label 'b\\x01' holds a control character", { 0 } },
+    { FT "__label__b \t__label__c y\n", "t.txt:2: the line has more than one __label__", { 0 } },
+    { FT "__label__b y\xff\n", "t.txt:2: invalid UTF-8 at byte 13 of the line (0xff)", { 0 } },
+    { "a y\n", "t.txt:1: the line does not start with __label__", { .format = GSA_TEXT_FASTTEXT } },
+    { "", "t.txt: the file holds no example", { .format = GSA_TEXT_FASTTEXT } },
+#define STSA "3 a\n"
+    { STSA "\n", "t.txt:2: the line is empty", { 0 } },
+    { STSA "\r\n", "t.txt:2: the line is empty", { 0 } },
+    { STSA "4 \n", "t.txt:2: the example is empty", { 0 } },
+    { STSA "4\t\xc2\xa0\n", "t.txt:2: the example is empty", { 0 } }, /* a blank that does not break */
+    { STSA "\tb\n", "t.txt:2: the label is empty", { 0 } },
+    { STSA "4\x7f b\n", "t.txt:2: the label '4\\x7f' holds a control character", { 0 } },
+    { STSA "4\r b\n", "t.txt:2: the label '4\\x0d' holds a control character", { 0 } },
+    { STSA "\xef\xbb\xbf"
+           "4 b\n",
+      "t.txt:2: the label starts with a byte order mark",
+      { 0 } },
+    { STSA "4 b\x80\n", "t.txt:2: invalid UTF-8 at byte 4 of the line (0x80)", { 0 } },
+    { "", "t.txt: the file holds no example", { .format = GSA_TEXT_STSA } },
+    { "\xef\xbb\xbf", "t.txt: the file holds no example", { .format = GSA_TEXT_STSA } },
 };
+
+/* The NUL of "%" in every format. */
+static const struct {
+    const char *bytes;
+    int format;
+} nul[] = { { "x\ta%b\n", GSA_TEXT_TSV },           { "x%\ta\n", GSA_TEXT_TSV }, { "__label__x a%\n", GSA_TEXT_FASTTEXT },
+            { "(3 (2 a%) (1 b))\n", GSA_TEXT_SST }, { "3 a%\n", GSA_TEXT_STSA }, { "%\n", GSA_TEXT_STSA } };
+
+START_TEST(a_nul_is_refused)
+{
+    fixture f;
+    char bytes[64];
+    const int64_t count = (int64_t)strlen(nul[_i].bytes);
+    memcpy(bytes, nul[_i].bytes, (size_t)count);
+    *(char *)memchr(bytes, '%', (size_t)count) = 0;
+    ck_assert_int_eq(read_text(&f, bytes, count, (gsa_text_options){ .format = nul[_i].format }), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt:1: the line holds a NUL byte"));
+    done(&f);
+}
+END_TEST
+
+/* Every byte: the character of windows-1252, of Latin-1, and valid UTF-8 in all. */
+START_TEST(encodings_of_every_byte)
+{
+    static const int32_t known[][2] = { { 0x80, 0x20ac }, { 0x82, 0x201a }, { 0x85, 0x2026 }, { 0x8a, 0x160 },
+                                        { 0x91, 0x2018 }, { 0x95, 0x2022 }, { 0x97, 0x2014 }, { 0x99, 0x2122 },
+                                        { 0x9f, 0x178 },  { 0x81, 0x81 },   { 0x8d, 0x8d },   { 0x8f, 0x8f },
+                                        { 0x90, 0x90 },   { 0x9d, 0x9d } };
+    for (int encoding = GSA_ENCODING_LATIN1; encoding <= GSA_ENCODING_MIXED; encoding++)
+        for (int byte = 1; byte < 256; byte++) {
+            int64_t count = 1;
+            char *bytes = gsa_alloc(gsa_system_default(), 2, 1);
+            bytes[0] = (char)byte, bytes[1] = 0;
+            ck_assert_int_eq(gsa_encoding_decode(gsa_system_default(), "f", encoding, &bytes, &count, NULL), GSA_OK);
+            const unsigned char *u = (const unsigned char *)bytes;
+            const int32_t c = count == 1   ? u[0]
+                              : count == 2 ? (u[0] & 31) << 6 | (u[1] & 63)
+                                           : (u[0] & 15) << 12 | (u[1] & 63) << 6 | (u[2] & 63);
+            ck_assert(gsa_utf8_invalid(bytes, count) < 0 && bytes[count] == 0);
+            if (encoding == GSA_ENCODING_LATIN1 || byte < 0x80 || byte >= 0xa0) ck_assert_int_eq(c, byte);
+            for (int i = 0; i < GSA_COUNT(known) && encoding != GSA_ENCODING_LATIN1; i++)
+                if (known[i][0] == byte) ck_assert_int_eq(c, known[i][1]);
+            gsa_release(gsa_system_default(), bytes);
+        }
+}
+END_TEST
 
 START_TEST(bad_text)
 {
     fixture f;
-    ck_assert_int_eq(read_text(&f, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options), GSA_ERR_FORMAT);
+    ck_assert_int_ne(read_text(&f, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options), GSA_OK);
     ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
     done(&f);
 }
@@ -303,8 +434,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul) };
-    static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)) };
+    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul),
+                                        GSA_TEST(encodings_of_every_byte) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)), GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
     static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known), GSA_TEST(one_label_is_no_classification) };
     static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header),
                                         GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };

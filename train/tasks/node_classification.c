@@ -16,6 +16,7 @@ typedef struct node_task {
     int32_t *label;              /* [nodes] class, -1: none */
     int32_t length;              /* of the one example: nodes */
     int32_t width, normalize;    /* features */
+    int32_t encoding, zero;
     int64_t targets[GSA_SPLITS]; /* nodes of each split; 0: not wanted */
 } node_task;
 
@@ -83,7 +84,7 @@ static gsa_status take_nodes(node_task *t, const gsa_task_options *o, gsa_error 
     char sentence[PATH + 256];
     gsa_recipe_values *v = &o->recipe->values;
     if (!*v->data_train) return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=NODES.tsv");
-    gsa_status status = gsa_nodes_read(t->system, v->data_train, t->columns, &t->nodes, error);
+    gsa_status status = gsa_nodes_read(t->system, v->data_train, t->columns, t->encoding, &t->nodes, error);
     if (status == GSA_OK) status = settle_width(t, v, error);
     if (status == GSA_OK) status = read_labels(t, o, error);
     if (status != GSA_OK) return status;
@@ -117,6 +118,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system, t->columns = o->recipe->values.data_columns;
     t->normalize = (int32_t)o->recipe->values.data_normalize;
+    t->encoding = (int32_t)o->recipe->values.data_encoding;
     const gsa_status status = o->splits ? take_nodes(t, o, error) : take_checkpoint(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
@@ -220,7 +222,7 @@ static int facts(const void *self, gsa_fact *facts, int room)
 static gsa_status read_lines(void *self, const char *path, gsa_error *error)
 {
     node_task *t = self;
-    const gsa_status status = gsa_nodes_read(t->system, path, t->columns, &t->nodes, error);
+    const gsa_status status = gsa_nodes_read(t->system, path, t->columns, t->encoding, &t->nodes, error);
     if (status != GSA_OK) return status;
     if (t->nodes.width > t->width)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the nodes have features to index %d, the model reads %d", t->nodes.path,

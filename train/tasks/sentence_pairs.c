@@ -1,6 +1,7 @@
 /* sentence_pairs.c - one label a pair of sentences. Both are read by the same encoder, and the head sees (Guo et al. 2019, section 4.4)
  *   difference   [r_a, r_b, |r_a - r_b|, r_a - r_b]
  *   product      [r_a, r_b, |r_a - r_b|, r_a r_b]
+ *   both         [r_a, r_b]                              (Ye et al. 2019)
  * An encoder with cross phases reads of each sentence the other as it stands after the layers before those phases: bpt*3,bpt+cross*3
  * (Ye et al. 2019, section 4.1). */
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "train/classes.h"
 #include "train/model.h"
 #include "train/pairs.h"
+#include "train/sample.h"
 #include "train/wordbook.h"
 
 enum { PATH = 4096, FACTS = 2, PARTS = 4 };
@@ -21,7 +23,7 @@ typedef struct pair_task {
     int32_t *length[GSA_SPLITS][2], *both[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS][2]; /* both: their sum */
     gsa_labels labels;
     gsa_wordbook words;
-    int32_t product, facts;
+    int32_t features, facts; /* features: gsa_features */
     gsa_fact fact[FACTS];
 } pair_task;
 
@@ -62,20 +64,25 @@ static void tell(const pair_task *t, const gsa_task_options *o, int split, const
 static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
-    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    gsa_pairs *pairs = &t->pairs[split];
+    const char *path;
+    gsa_sample sample;
     if (!(o->splits >> split & 1)) return GSA_OK;
-    if (!*paths[split]) {
+    gsa_status status = gsa_sample_of(v, split, &path, &sample, error);
+    if (status != GSA_OK) return status;
+    if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
     }
-    const gsa_status status = gsa_pairs_read(t->system, paths[split], &t->options, t->columns, &t->pairs[split], error);
+    status = gsa_pairs_read(t->system, path, &t->options, t->columns, pairs, error);
+    if (status == GSA_OK) status = gsa_sample_take(&sample, (gsa_text *[]){ &pairs->side[0], &pairs->side[1] }, 2, error);
     if (status != GSA_OK) return status;
-    tell(t, o, split, paths[split]);
-    if (v->model_position != GSA_POSITION_LEARNED || longest(&t->pairs[split]) <= v->model_position_max) return GSA_OK;
+    tell(t, o, split, path);
+    if (v->model_position != GSA_POSITION_LEARNED || longest(pairs) <= v->model_position_max) return GSA_OK;
     return gsa_fail(error, GSA_ERR_LIMIT,
                     "%s: the longest sentence has %d tokens, model.position_max is %lld: set data.max_length or a larger "
                     "model.position_max",
-                    paths[split], longest(&t->pairs[split]), (long long)v->model_position_max);
+                    path, longest(pairs), (long long)v->model_position_max);
 }
 
 static gsa_status learn(pair_task *t, const gsa_task_options *o, gsa_error *error)
@@ -153,12 +160,8 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     pair_task *t = gsa_alloc_zero(o->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system, t->columns = v->data_columns;
-    t->product = v->task_features == GSA_FEATURES_PRODUCT;
-    t->options = (gsa_text_options){ .format = (int32_t)v->data_format,
-                                     .header = (int32_t)v->data_header,
-                                     .lower = (int32_t)v->data_lower,
-                                     .tokens = (int32_t)v->data_tokens,
-                                     .max_length = (int32_t)v->data_max_length };
+    t->features = (int32_t)v->task_features;
+    t->options = gsa_sample_options(v);
     const gsa_status status = fill_task(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
@@ -196,7 +199,7 @@ static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *pl
                         .n_inputs = 1,
                         .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
                         .n_stacks = 1,
-                        .head_inputs = PARTS,
+                        .head_inputs = t->features == GSA_FEATURES_BOTH ? 2 : PARTS,
                         .outputs = t->labels.count };
     if (after > 0) {
         plan->run[0].memory = "b", plan->run[1].memory = "a";
@@ -212,11 +215,13 @@ static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
 
 static gsa_tensor *features(const void *self, gsa_tape *tape, const gsa_readout *readouts)
 {
+    const int32_t kind = ((const pair_task *)self)->features;
     gsa_tensor *ab[] = { readouts[0].summary, readouts[1].summary };
+    if (kind == GSA_FEATURES_BOTH) return gsa_op_beside(tape, ab, 2);
     gsa_tensor *less = gsa_op_combine(tape, ab, (const double[]){ 1, -1 }, 2); /* a - b */
     gsa_tensor *more = gsa_op_combine(tape, ab, (const double[]){ -1, 1 }, 2);
     gsa_tensor *apart = gsa_op_add(tape, gsa_op_activate(tape, less, GSA_RELU), gsa_op_activate(tape, more, GSA_RELU));
-    gsa_tensor *last = ((const pair_task *)self)->product ? gsa_op_multiply(tape, ab[0], ab[1]) : less;
+    gsa_tensor *last = kind == GSA_FEATURES_PRODUCT ? gsa_op_multiply(tape, ab[0], ab[1]) : less;
     return gsa_op_beside(tape, (gsa_tensor *[]){ ab[0], ab[1], apart, last }, PARTS);
 }
 

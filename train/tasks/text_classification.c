@@ -5,6 +5,7 @@
 #include "train/batches.h"
 #include "train/classes.h"
 #include "train/model.h"
+#include "train/sample.h"
 #include "train/wordbook.h"
 
 enum { PATH = 4096, FACTS = 3 };
@@ -56,23 +57,6 @@ static uint64_t hash_of(const gsa_text *text, int64_t e)
     return h;
 }
 
-/* Closes the gaps that examples with drop[e] leave. */
-static void compact(gsa_text *text, const uint8_t *drop)
-{
-    int64_t kept = 0, tokens = 0, first = 0;
-    for (int64_t e = 0; e < text->examples; e++) {
-        const int64_t last = text->offset[e + 1], count = last - first;
-        if (!drop[e]) {
-            memmove(text->token + tokens, text->token + first, (size_t)count * sizeof *text->token);
-            text->label[kept] = text->label[e], text->line[kept] = text->line[e];
-            tokens += count;
-            text->offset[++kept] = tokens;
-        }
-        first = last;
-    }
-    text->examples = kept, text->tokens = tokens;
-}
-
 static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
 {
     gsa_keyed *keyed = gsa_alloc(text->system, (size_t)text->examples, sizeof *keyed);
@@ -82,7 +66,7 @@ static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
     if (whole) gsa_sort_keyed(keyed, text->examples);
     for (int64_t i = 1; whole && i < text->examples; i++) /* equal hashes stand in order of lines */
         drop[keyed[i].value] = keyed[i].key == keyed[i - 1].key && same_example(text, keyed[i].value, keyed[i - 1].value);
-    if (whole) compact(text, drop);
+    if (whole) gsa_text_compact(text, drop);
     const gsa_status status = whole ? GSA_OK : gsa_out_of_memory(error, text->path, text->examples * 17);
     gsa_release(text->system, keyed);
     gsa_release(text->system, drop);
@@ -94,27 +78,31 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     static const char *const names[] = { "train", "dev", "test" };
     char sentence[PATH + 256];
     const gsa_recipe_values *v = &o->recipe->values;
-    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    const char *path;
+    gsa_sample sample;
     gsa_text *text = &t->text[split];
     gsa_text_options options = t->options;
     if (!(o->splits >> split & 1)) return GSA_OK;
-    if (!*paths[split]) {
+    gsa_status status = gsa_sample_of(v, split, &path, &sample, error);
+    if (status != GSA_OK) return status;
+    if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
     }
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
-    gsa_status status = gsa_text_read(t->system, paths[split], &options, text, error);
+    status = gsa_text_read(t->system, path, &options, text, error);
+    if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
     snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d", names[split],
-             paths[split], gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
+             path, gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
              text->longest);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT,
                         "%s: the longest example has %d tokens, model.position_max is %lld: set "
                         "data.max_length or a larger model.position_max",
-                        paths[split], text->longest, (long long)v->model_position_max);
+                        path, text->longest, (long long)v->model_position_max);
     return GSA_OK;
 }
 
@@ -191,13 +179,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     text_task *t = gsa_alloc_zero(o->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system;
-    t->options = (gsa_text_options){ .format = (int32_t)v->data_format,
-                                     .header = (int32_t)v->data_header,
-                                     .subtrees = (int32_t)v->data_subtrees,
-                                     .phrase_min = (int32_t)v->data_phrase_min,
-                                     .lower = (int32_t)v->data_lower,
-                                     .tokens = (int32_t)v->data_tokens,
-                                     .max_length = (int32_t)v->data_max_length };
+    t->options = gsa_sample_options(v);
     const gsa_status status = fill_task(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
