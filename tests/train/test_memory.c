@@ -62,7 +62,7 @@ START_TEST(a_pair_is_compared_token_by_token)
 }
 END_TEST
 
-/* The root of the last layer reads the tokens as the layer before left them: one cross layer reaches no summary of bpt. */
+/* A mean of tokens notices the last layer's cross phase; the root of bpt, which reads the tokens of the layer before, would not. */
 START_TEST(one_cross_layer_reaches_a_mean_of_tokens)
 {
     const double with = accuracy_of("model.encoder=full,full+cross");

@@ -47,9 +47,13 @@ START_TEST(no_memory_for_another_task)
     static const char recipe[] = "[task]\nname = node_classification\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
                                  "[train]\nepochs = 1\nbatch = 1\n";
     rig r;
-    rig_open(&r, _i ? recipe : rig_pairs, GSA_F32, 1);
+    static const char *const recipes[] = { rig_pairs, recipe, rig_text };
+    static const char *const held[] = { "data.dev=", "data.hold=6", "data.encoding=cp1252", "data.tokens=punctuated",
+                                        "data.columns=label,text" };
+    rig_open(&r, recipes[_i], GSA_F32, 1);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), nodes, sizeof nodes - 1);
-    if (_i) r.data[0] = "nodes.tsv";
+    if (_i == 1) r.data[0] = "nodes.tsv";
+    for (int i = 0; i < GSA_COUNT(held) && _i == 2; i++) rig_set(&r, held[i]);
     rig_set(&r, "train.max_steps=1");
     attempts = 100;
     const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, one_run, &r);
@@ -61,7 +65,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)),
-                                       GSA_LOOP(no_memory_for_another_task, 2) };
+                                       GSA_LOOP(no_memory_for_another_task, 3) };
     static const gsa_case cases[] = { GSA_CASE("faults", faults, 300) };
     return gsa_run_suite("train_faults", cases, GSA_COUNT(cases), argc, argv);
 }
