@@ -25,7 +25,7 @@ static int32_t role_of(gsa_slice name)
     static const struct {
         const char *name;
         int32_t role;
-    } known[] = { { "label", LABEL }, { "gold_label", LABEL }, { "a", A },         { "b", B },         { "sentence1", A },
+    } known[] = { { "label", LABEL }, { "gold_label", LABEL }, { "a", A },          { "b", B },         { "sentence1", A },
                   { "sentence2", B }, { "premise", A },        { "hypothesis", B }, { "question1", A }, { "question2", B } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if ((int64_t)strlen(known[i].name) == name.bytes && memcmp(known[i].name, name.at, (size_t)name.bytes) == 0)

@@ -293,7 +293,8 @@ static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, in
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
     gsa_text_reader reader = { .text = text, .options = options };
     char *line;
-    gsa_status status = gsa_columns_read(own_columns(options) ? options->columns : "label,text", names, 2, &reader.columns, error);
+    gsa_status status =
+        gsa_columns_read(own_columns(options) ? options->columns : "label,text", names, 2, &reader.columns, error);
     if (own_columns(options) && text->format == GSA_TEXT_AUTO) text->format = GSA_TEXT_TSV;
     lines.advice = gsa_encoding_advice;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {

@@ -131,7 +131,8 @@ static const struct {
     { "a O\n", "c.txt:1: the line has 2 columns, but the token is column -3", { .word = -3 } },
     { "a\nb\n", "c.txt:1: the line has 1 column, but the tag is column 2", { .tag = 2 } },
     { "a O\ncaf\xe9 O\n",
-      "c.txt:2: invalid UTF-8 at byte 4 of the line (0xe9): data.encoding = cp1252 (or latin1, or mixed) reads a file that is not UTF-8",
+      "c.txt:2: invalid UTF-8 at byte 4 of the line (0xe9): data.encoding = cp1252 (or latin1, or mixed) reads a file that "
+      "is not UTF-8",
       { 0 } },
     { "a O\n\xc0\xaf O\n", "c.txt:2: invalid UTF-8 at byte 1 of the line (0xc0)", { 0 } },
     { "\xff\xfe"

@@ -13,9 +13,9 @@ typedef struct node_task {
     const char *columns;
     gsa_nodes nodes;
     gsa_labels labels;
-    int32_t *label;              /* [nodes] class, -1: none */
-    int32_t length;              /* of the one example: nodes */
-    int32_t width, normalize;    /* features */
+    int32_t *label;           /* [nodes] class, -1: none */
+    int32_t length;           /* of the one example: nodes */
+    int32_t width, normalize; /* features */
     int32_t encoding, zero;
     int64_t targets[GSA_SPLITS]; /* nodes of each split; 0: not wanted */
 } node_task;

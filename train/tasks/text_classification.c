@@ -94,9 +94,8 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
-    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d", names[split],
-             path, gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
-             text->longest);
+    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d", names[split], path,
+             gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens, text->longest);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT,
