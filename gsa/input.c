@@ -7,7 +7,7 @@ struct gsa_input {
     const gsa_system *system;
     gsa_settings settings;
     int64_t vocabulary;
-    int32_t width;
+    int32_t width, beside;
     uint32_t site;
     gsa_parameter *embedding, *weight, *bias, *positions, *gain, *shift;
 };
@@ -27,8 +27,9 @@ static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_paramet
     if (in->vocabulary > 0)
         status = add(ps, o->name, "embedding.weight", in->vocabulary, in->width, GSA_INIT_NORMAL, o->embedding_std,
                      GSA_NO_DECAY | GSA_ZERO_ROW | (o->frozen ? GSA_FROZEN : 0), &in->embedding, error);
-    if (status == GSA_OK && (in->vocabulary == 0 || in->width != s->hidden)) {
-        status = add(ps, o->name, "linear.weight", s->hidden, in->width, s->init, s->init_scale, 0, &in->weight, error);
+    if (status == GSA_OK && (in->vocabulary == 0 || in->width != s->hidden || in->beside > 0)) {
+        status = add(ps, o->name, "linear.weight", s->hidden, (int64_t)in->width + in->beside, s->init, s->init_scale, 0,
+                     &in->weight, error);
         if (status == GSA_OK)
             status = add(ps, o->name, "linear.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->bias, error);
     }
@@ -51,12 +52,15 @@ gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settin
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "input: a vocabulary of %lld and a width of %d: one of them must be at least 1",
                         (long long)options->vocabulary, options->width);
+    if (options->beside < 0 || (options->beside > 0 && options->vocabulary == 0))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "input: %d columns beside an embedding of %lld rows", options->beside,
+                        (long long)options->vocabulary);
     gsa_input *in = gsa_alloc_zero(system, 1, sizeof *in);
     if (!in) return gsa_out_of_memory(error, "an input", (int64_t)sizeof *in);
     in->system = system;
     in->settings = *settings;
     in->vocabulary = options->vocabulary;
-    in->site = options->site;
+    in->site = options->site, in->beside = options->beside;
     in->width = options->width ? options->width : settings->hidden;
     const gsa_status status = add_all(in, options, parameters, error);
     if (status != GSA_OK) gsa_release(system, in);
@@ -155,6 +159,7 @@ gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int3
         const int direct = input->weight == NULL;
         x = gsa_op_gather(tape, NULL, &input->embedding->value, id, at.tokens, direct ? scale : 1, 1);
         if (direct) scale = 1;
+        if (input->beside > 0) x = gsa_op_beside(tape, (gsa_tensor *[]){ x, features }, 2);
     }
     if (x && x->rows != at.tokens)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: %lld feature rows for %lld tokens", (long long)x->rows,

@@ -61,7 +61,7 @@ gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op, double scale)
                                         op->end->wants_grad);
     if (!loss) return NULL;
     gsa_crf_args args = args_of(op, scale);
-    args.loss = loss->data;
+    args.loss = loss->data, args.nll = op->nll;
     if (!GSA_CALL(tape, crf_forward, &args)) return NULL;
     crf_op *record = gsa_tape_record(tape, sizeof *record, crf_back, loss);
     if (record) record->crf = *op, record->scale = scale;

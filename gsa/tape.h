@@ -111,6 +111,7 @@ typedef struct gsa_crf_op {
     const int64_t *offset;
     const uint8_t *allowed;
     const int32_t *targets;  /* the loss reads them */
+    void *nll;               /* [sequences] reals, backend memory, or NULL: the loss puts each sequence's -log p there */
 } gsa_crf_op;
 gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op, double scale);      /* [1,1]: scale sum of -log p(targets) */
 /* The best legal path to the host, [tokens] (-1: a sequence has none), and its scores in the backend's real type, [sequences],
