@@ -27,5 +27,7 @@ const gsa_verb gsa_verb_predict = { .name = "predict",
                                     .notes =
                                         "Classification writes the label, a tab and its probability; masked summation the "
                                         "numbers of the sum. Sentence pairs "
-                                        "are read as two columns with a tab between, nodes as the file of the whole graph.",
+                                        "are read as two columns with a tab between, nodes as the file of the whole graph. "
+                                        "Tagging reads columns as in training, or a token a line; it writes the lines with "
+                                        "the tag as a last column.",
                                     .run = run };

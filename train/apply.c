@@ -81,6 +81,21 @@ static gsa_status tell(const gsa_session *s, const gsa_score score[2], double se
     return gsa_json_text(s->system, r, result, error);
 }
 
+/* What the task's own scorer prints of the splits that were scored. */
+static gsa_status write_report(gsa_session *s, const char *path, gsa_error *error)
+{
+    gsa_output *output;
+    if (!s->task->report)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "the task %s has no report: it is for tagging", s->task->name);
+    gsa_status status = gsa_output_open(s->system, path, &output, error);
+    if (status != GSA_OK) return status;
+    for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK; split++)
+        status = s->task->report(s->self, split, output, error);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
 static gsa_status evaluate(gsa_session *s, const char *path, char **result, gsa_error *error)
 {
     gsa_score score[2];
@@ -108,6 +123,8 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     gsa_status status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
     if (status == GSA_OK) {
         status = evaluate(&session, options->outcomes, result, error);
+        if (status == GSA_OK && options->report) status = write_report(&session, options->report, error);
+        if (status != GSA_OK) gsa_release(system, *result), *result = NULL;
         gsa_session_release(&session);
     }
     gsa_plain_end(plain);

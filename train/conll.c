@@ -215,8 +215,11 @@ static gsa_status read_u(reader *r, gsa_slice line, gsa_error *error)
 static gsa_status read_chars(reader *r, gsa_slice line, gsa_error *error)
 {
     int64_t split = line.bytes;
-    if (r->options->untagged) return add_token(r, line, (gsa_slice){ "", 0 }, error);
     while (split > 0 && !is_blank(line.at[split - 1])) split--;
+    if (r->options->untagged) {
+        const int whole = split < 2 || split == line.bytes;
+        return add_token(r, (gsa_slice){ line.at, whole ? line.bytes : split - 1 }, (gsa_slice){ "", 0 }, error);
+    }
     if (split == line.bytes) return fail(r, error, "the line ends with a blank, expected: token, one blank or tab, tag");
     if (split == 0) return fail(r, error, "the line has no blank, expected: token, one blank or tab, tag");
     if (split == 1) return fail(r, error, "the token is empty, expected: token, one blank or tab, tag");

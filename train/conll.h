@@ -2,7 +2,7 @@
  *   conll    columns between tabs (when the first token's line has one), else between blanks; a line that starts with
  *            -DOCSTART- ends a sentence
  *   conllu   CoNLL-U: ten columns between tabs, comments, ranges of multiword tokens (1-2) and empty nodes (1.1) left out
- *   chars    token, one blank or tab, tag: the token may itself be a blank
+ *   chars    token, one blank or tab, tag: the token may itself be a blank. Untagged: the token alone, or with a tag that is passed over
  * Strict: every wrong line is a sentence with file:line. A byte order mark at the start, CR LF, empty lines in a row and a missing last
  * line end are fine. */
 #ifndef GSA_CONLL_H

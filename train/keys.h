@@ -5,7 +5,7 @@
 #include "graph/topology.h"
 
 #define GSA_RECIPE_KEYS(KEY)                                                                                                \
-    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification",                \
+    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification,tagging",        \
         "text_classification", "what is learned")                                                                           \
     KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                          \
     KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                        \
@@ -15,6 +15,9 @@
     KEY(task, test, INT, 0, 1e9, NULL, "2000", "masked summation: test examples")                                           \
     KEY(task, features, CHOICE, 0, 0, "difference,product,both", "difference",                                              \
         "sentence pairs: the head reads a, b, |a - b| and a - b, or a times b; or a and b alone")                           \
+    KEY(task, head, CHOICE, 0, 0, "linear,crf", "linear", "tagging: a token's scores alone, or a linear-chain CRF over them") \
+    KEY(task, legal, BOOL, 0, 0, NULL, "0", "tagging: only sequences of tags that the scheme allows")                       \
+    KEY(task, scheme, CHOICE, 0, 0, "as_read,none,IOB1,IOB2,BIOES,BMES", "as_read", "tagging: the scheme that is learned")  \
     KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")  \
     KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                   \
     KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                           \
@@ -43,6 +46,12 @@
     KEY(model, embedding_std, REAL, 0, 100, NULL, "0.1", "standard deviation of initial embeddings")                        \
     KEY(model, head_hidden, INT, 0, 65536, NULL, "0", "hidden width of the classifier; 0: one Linear")                      \
     KEY(model, readout, CHOICE, 0, 0, "summary", "summary", "what the head reads")                                          \
+    KEY(model, characters, PATH, 0, 0, NULL, "",                                                                            \
+        "tagging: a stack over the characters of each word, as ring*2; its summary stands beside the word; none: no stack") \
+    KEY(model, character_hidden, INT, 1, 65536, NULL, "32", "tagging: width of the states of characters")                   \
+    KEY(model, character_heads, INT, 1, 1024, NULL, "4", "tagging: heads of the stack over characters")                     \
+    KEY(model, character_max, INT, 1, 65536, NULL, "24", "tagging: characters that are read of a word")                     \
+    KEY(model, character_dropout, REAL, 0, 0.99, NULL, "0", "tagging: on the rows of characters")                           \
     KEY(train, seed, INT, 0, 4294967295.0, NULL, "1", "of weights, order, dropout and generated data")                      \
     KEY(train, epochs, INT, 0, 1e6, NULL, "10", "passes over the training data")                                            \
     KEY(train, max_steps, INT, 0, 1e12, NULL, "0", "stop after so many optimiser steps; 0: no limit")                       \
@@ -75,8 +84,8 @@
     KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
     KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
     KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \
-    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli", "auto",                                                   \
-        "of the text files; auto: told by the first line; sentence pairs: tsv, or snli's JSON lines")                       \
+    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli,conll,conllu,chars", "auto",                                                   \
+        "of the text files; auto: told by the first line; sentence pairs: tsv, or snli's JSON lines; tagging: conll, conllu, or chars (token, blank, tag)") \
     KEY(data, columns, PATH, 0, 0, NULL, "",                                                                                \
         "tsv: what stands where, - for what is passed over. Text classification: label and text; none: label,text. "        \
         "Sentence pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "                  \
@@ -104,7 +113,13 @@
     KEY(data, hold, INT, 0, 1e9, NULL, "0",                                                                                 \
         "examples of data.train that are held out as development data where data.dev is empty: the same for every seed")    \
     KEY(data, train_part, INT, 0, 1e9, NULL, "0", "examples of data.train that are trained on at most; 0: all")             \
-    KEY(data, test_part, INT, 0, 1e9, NULL, "0", "examples of data.test that are measured on at most; 0: all")
+    KEY(data, test_part, INT, 0, 1e9, NULL, "0", "examples of data.test that are measured on at most; 0: all")                    \
+    KEY(data, word, INT, -1000, 1000, NULL, "0", "tagging: column of the word, from 1, or from the end (-1); 0: 1, in conllu 2") \
+    KEY(data, tag, INT, -1000, 1000, NULL, "0", "tagging: column of the tag, likewise; 0: the last, in conllu 4 (UPOS)")    \
+    KEY(data, scheme, CHOICE, 0, 0, "auto,none,IOB1,IOB2,BIOES,BMES", "auto",                                               \
+        "tagging: what tags are written in; none: plain ones; auto: told by the training data")                             \
+    KEY(data, zero_digits, BOOL, 0, 0, NULL, "0", "tagging: every digit becomes 0")                                         \
+    KEY(data, capitals, BOOL, 0, 0, NULL, "0", "tagging: how a word is capitalised stands beside it")
 
 /* The resolved values: one 8-byte member a key. */
 typedef int64_t gsa_member_INT, gsa_member_BOOL, gsa_member_CHOICE;
@@ -120,11 +135,12 @@ typedef struct gsa_recipe_values {
 size_t gsa_key_offset(int index);
 
 /* Choices, in the order of the table. */
-enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASKS };
+enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASK_TAGGING, GSA_TASKS };
+enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
-enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI };
+enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };
 

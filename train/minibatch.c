@@ -59,6 +59,14 @@ gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t 
     return GSA_OK;
 }
 
+gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gsa_error *error)
+{
+    void *at = batch->note[which];
+    const int ok = hold(batch->system, &at, &batch->note_room[which], count, sizeof *batch->note[which]);
+    batch->note[which] = at;
+    return ok ? GSA_OK : gsa_out_of_memory(error, "a batch", count * 4);
+}
+
 void gsa_minibatch_release(gsa_minibatch *batch)
 {
     for (int s = 0; s < GSA_BATCH_SEQUENCES; s++) {
@@ -72,5 +80,6 @@ void gsa_minibatch_release(gsa_minibatch *batch)
     gsa_release(batch->system, batch->nought);
     gsa_release(batch->system, batch->label);
     gsa_release(batch->system, batch->target);
+    for (int n = 0; n < GSA_BATCH_NOTES; n++) gsa_release(batch->system, batch->note[n]);
     *batch = (gsa_minibatch){ 0 };
 }

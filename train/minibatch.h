@@ -4,7 +4,7 @@
 #include "graph/system.h"
 #include "graph/topology.h"
 
-enum { GSA_BATCH_SEQUENCES = 4 };
+enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3 };
 
 typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
     int32_t count, zero; /* examples: the batch's, or others (characters: one a word) */
@@ -27,8 +27,9 @@ typedef struct gsa_minibatch {
     int32_t *nought; /* [count] zeros */
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
+    int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
-    int64_t room[4];
+    int64_t room[4], note_room[GSA_BATCH_NOTES];
 } gsa_minibatch;
 
 /* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are filled. */
@@ -38,6 +39,8 @@ gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32
                                        gsa_error *error);
 /* Room for the targets: labels, or with terms > 0 numbers. */
 gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms, gsa_error *error);
+/* Room for `count` numbers of note[which]. */
+gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */
 
 #endif

@@ -3,6 +3,11 @@
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
 static const uint32_t HEAD_SITE = (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
 
+static const gsa_settings *settings_of(const gsa_learner *m, const gsa_settings *own)
+{
+    return own->hidden > 0 ? own : &m->settings;
+}
+
 /* ---- making one ------------------------------------------------------------------------------------------------------------- */
 
 static gsa_status add_linear(gsa_learner *m, int which, const char *weight, const char *bias, int64_t out, int64_t in,
@@ -31,7 +36,8 @@ static gsa_status create_inputs(gsa_learner *m, gsa_error *error)
         gsa_input_options *options = &m->plan.input[i];
         if (!options->name) options->name = "input";
         options->site = (uint32_t)i;
-        status = gsa_input_create(m->system, &m->settings, options, m->parameters, &m->input[i], error);
+        status = gsa_input_create(m->system, settings_of(m, &m->plan.input_settings[i]), options, m->parameters, &m->input[i],
+                                  error);
     }
     return status == GSA_OK && m->task->prepare ? m->task->prepare(m->self, m, error) : status;
 }
@@ -62,7 +68,10 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
     gsa_model_stack stacks[GSA_PLAN_STACKS];
     for (int s = 0; s < p->n_stacks; s++)
         stacks[s] = (gsa_model_stack){
-            .name = p->stack[s].name, .spec = &specs[s], .settings = &m->settings, .reads = p->stack[s].reads
+            .name = p->stack[s].name,
+            .spec = &specs[s],
+            .settings = settings_of(m, &p->stack[s].settings),
+            .reads = p->stack[s].reads
         };
     const gsa_model_options options = { .sequences = p->sequence,
                                         .n_sequences = p->n_sequences,
@@ -166,30 +175,38 @@ static gsa_tensor *head(gsa_learner *m, const gsa_minibatch *batch, const gsa_re
     return gsa_op_linear(tape, x, &m->weight[1]->value, &m->bias[1]->value);
 }
 
-static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence)
+/* Rows of a sequence; what stands beside its embedding may be made of what runs gave. */
+static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence, const gsa_readout *readouts)
 {
     const gsa_minibatch_sequence *s = &batch->sequence[sequence];
-    const int32_t columns = gsa_learner_columns(m, sequence);
+    const int32_t columns = gsa_learner_columns(m, sequence), input = m->plan.input_of[sequence];
     gsa_tensor *features = columns ? gsa_tape_constant(m->tape, s->feature, GSA_F32, s->tokens, columns) : NULL;
-    return gsa_model_input(m->net, m->tape, m->graph, sequence, m->input[m->plan.input_of[sequence]], columns ? NULL : s->id,
-                           features);
+    if (m->plan.input[input].beside > 0) features = m->task->beside(m->self, m->tape, sequence, batch, readouts);
+    return gsa_model_input(m->net, m->tape, m->graph, sequence, m->input[input], columns ? NULL : s->id, features);
 }
 
 /* One after the other: what a run starts from may be made of what those before it gave. */
-static void run_each(gsa_learner *m, gsa_tensor *const *rows, gsa_readout *readouts)
+static void run_each(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
 {
+    gsa_tensor *rows[GSA_BATCH_SEQUENCES] = { NULL };
     for (int r = 0; r < m->plan.n_runs; r++) {
-        gsa_tensor *own = rows[gsa_model_find_sequence(m->net, m->plan.run[r].sequence)];
-        own = m->plan.run[r].input ? NULL : m->task->rows(m->self, m->tape, r, own, readouts);
-        gsa_model_forward_run(m->net, m->tape, m->graph, r, own, readouts);
+        const int s = gsa_model_find_sequence(m->net, m->plan.run[r].sequence);
+        if (!m->plan.run[r].input && !rows[s]) rows[s] = rows_of(m, batch, s, readouts);
+        gsa_model_forward_run(m->net, m->tape, m->graph, r, m->plan.run[r].input ? NULL : rows[s], readouts);
     }
+}
+
+static void run_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
+{
+    gsa_tensor *rows[GSA_BATCH_SEQUENCES];
+    for (int s = 0; s < m->plan.n_sequences; s++) rows[s] = rows_of(m, batch, s, NULL);
+    gsa_model_forward(m->net, m->tape, m->graph, rows, readouts);
 }
 
 gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
 {
     gsa_error error;
     gsa_model_sequence sequences[GSA_BATCH_SEQUENCES];
-    gsa_tensor *rows[GSA_BATCH_SEQUENCES];
     gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
     for (int s = 0; s < m->plan.n_sequences; s++) {
         const gsa_minibatch_sequence *from = &batch->sequence[s];
@@ -199,8 +216,6 @@ gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
     }
     const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);
     if (status != GSA_OK) return gsa_tape_fail(m->tape, status, "%s", error.text);
-    for (int s = 0; s < m->plan.n_sequences; s++) rows[s] = rows_of(m, batch, s);
-    if (m->task->rows) run_each(m, rows, readouts);
-    else gsa_model_forward(m->net, m->tape, m->graph, rows, readouts);
+    (m->task->beside ? run_each : run_all)(m, batch, readouts);
     return head(m, batch, readouts);
 }

@@ -5,7 +5,7 @@
 #include "gsa/hash.h"
 #include "train/lines.h"
 
-enum { FIELDS = 7 };
+enum { FIELDS = 7, STRICT_FIELDS = 10 };
 static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
 
 /* ---- the signature --------------------------------------------------------------------------------------------------------- */
@@ -83,12 +83,17 @@ void gsa_outcomes_release(gsa_outcomes *outcomes)
 void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
 {
     gsa_output_format(output,
-                      "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"seed\": %lld, \"units\": %lld, "
-                      "\"gold\": \"%s\", \"signature\": \"%s\"}\n",
-                      split_names[split], o->task->name, (long long)o->seed, (long long)o->units, o->gold, o->signature);
-    for (const gsa_score *u = o->unit; u < o->unit + o->units; u++)
-        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld]\n", u->loss, u->right, (long long)u->targets,
+                      "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", \"seed\": %lld, "
+                      "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
+                      split_names[split], o->task->name, o->task->metric, (long long)o->seed, (long long)o->units, o->gold, o->signature);
+    for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
+        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right, (long long)u->targets,
                           (long long)u->examples, (long long)u->hits, (long long)u->found, (long long)u->wanted);
+        if (o->task->f1)
+            gsa_output_format(output, ",%lld,%lld,%lld", (long long)u->strict_hits, (long long)u->strict_found,
+                              (long long)u->strict_wanted);
+        gsa_output_text(output, "]\n");
+    }
 }
 
 gsa_status gsa_outcomes_save(const gsa_outcomes *outcomes, const char *path, gsa_error *error)
@@ -108,19 +113,13 @@ static gsa_status bad(const gsa_lines *lines, gsa_error *error, const char *why)
     return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", lines->path, (long long)lines->number, why);
 }
 
-static const gsa_task *task_named(const char *name)
-{
-    for (int64_t i = 0; name && i < GSA_TASKS; i++)
-        if (strcmp(gsa_task_find(i)->name, name) == 0) return gsa_task_find(i);
-    return NULL;
-}
-
 static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t bytes, const gsa_lines *lines, gsa_error *error)
 {
     const char *gold = json_string_value(json_object_get(header, "gold"));
     const char *signature = json_string_value(json_object_get(header, "signature"));
     const int64_t units = json_integer_value(json_object_get(header, "units"));
-    o->task = task_named(json_string_value(json_object_get(header, "task")));
+    o->task = gsa_task_named(json_string_value(json_object_get(header, "task")),
+                             json_string_value(json_object_get(header, "metric")));
     if (!o->task) return bad(lines, error, "the task is none that this program knows");
     if (o->unit) return bad(lines, error, "the split stands here a second time");
     if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
@@ -133,17 +132,29 @@ static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t byt
     return o->unit ? GSA_OK : gsa_out_of_memory(error, lines->path, units * (int64_t)sizeof *o->unit);
 }
 
-static gsa_status take_unit(gsa_score *unit, const json_t *row, const gsa_lines *lines, gsa_error *error)
+static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row, const gsa_lines *lines, gsa_error *error)
 {
-    double x[FIELDS];
-    if (json_array_size(row) != FIELDS) return bad(lines, error, "expected 7 numbers in brackets");
-    for (size_t i = 0; i < FIELDS; i++) {
+    double x[STRICT_FIELDS] = { 0 };
+    if (json_array_size(row) != fields)
+        return bad(lines, error, fields == FIELDS ? "expected 7 numbers in brackets" : "expected 10 numbers in brackets");
+    for (size_t i = 0; i < fields; i++) {
         const json_t *one = json_array_get(row, i);
         if (!json_is_number(one) || (i > 1 && !json_is_integer(one)))
-            return bad(lines, error, "expected 7 numbers in brackets, the last 5 whole");
+            return bad(lines, error,
+                       fields == FIELDS ? "expected 7 numbers in brackets, the last 5 whole"
+                                        : "expected 10 numbers in brackets, the last 8 whole");
         x[i] = json_number_value(one);
     }
-    *unit = (gsa_score){ x[0], x[1], (int64_t)x[2], (int64_t)x[3], (int64_t)x[4], (int64_t)x[5], (int64_t)x[6] };
+    *unit = (gsa_score){ .loss = x[0],
+                         .right = x[1],
+                         .targets = (int64_t)x[2],
+                         .examples = (int64_t)x[3],
+                         .hits = (int64_t)x[4],
+                         .found = (int64_t)x[5],
+                         .wanted = (int64_t)x[6],
+                         .strict_hits = (int64_t)x[7],
+                         .strict_found = (int64_t)x[8],
+                         .strict_wanted = (int64_t)x[9] };
     return GSA_OK;
 }
 
@@ -158,7 +169,8 @@ static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes 
 {
     if (r->left > 0) {
         r->left--;
-        return r->wanted ? take_unit(&o->unit[o->units - r->left - 1], line, &r->lines, error) : GSA_OK;
+        if (!r->wanted) return GSA_OK;
+        return take_unit(&o->unit[o->units - r->left - 1], o->task->f1 ? STRICT_FIELDS : FIELDS, line, &r->lines, error);
     }
     const char *split = json_string_value(json_object_get(line, "split"));
     if (!split || json_integer_value(json_object_get(line, "outcomes")) != 1)

@@ -1,8 +1,9 @@
 /* outcomes.h - what an evaluation found of each unit (task.h), kept so that two runs can be compared on the same units. As a file, JSON
  * lines: for each split
- *   {"outcomes": 1, "split": "dev", "task": "text_classification", "seed": 1, "units": 1101, "gold": "SHA-256", "signature": "..."}
+ *   {"outcomes": 1, "split": "dev", "task": "text_classification", "metric": "accuracy", "seed": 1, "units": 1101,
+ *    "gold": "SHA-256", "signature": "..."}
  * and then, for each of its units in the order of the data,
- *   [loss, right, targets, examples, hits, found, wanted]
+ *   [loss, right, targets, examples, hits, found, wanted]        and, of spans, strict hits, found and wanted
  * `gold` is the hash of what was to be found: for each example the number of its targets, and these. */
 #ifndef GSA_OUTCOMES_H
 #define GSA_OUTCOMES_H

@@ -135,6 +135,19 @@ static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
         return wrong(recipe, "data", "format", error, "holds single texts, sentence pairs are tsv or snli");
     if (v->task_name == GSA_TASK_TEXT_CLASSIFICATION && v->data_format == GSA_TEXT_SNLI)
         return wrong(recipe, "data", "format", error, "= snli holds pairs, which task.name = sentence_pairs reads");
+    if (v->data_format != GSA_TEXT_AUTO &&
+        (v->data_format >= GSA_TEXT_CONLL && v->data_format <= GSA_TEXT_CHARS) != (v->task_name == GSA_TASK_TAGGING))
+        return wrong(recipe, "data", "format", error,
+                     v->task_name == GSA_TASK_TAGGING ? "holds no tags: tagging reads conll, conllu or chars"
+                                                      : "holds a tag a token, which task.name = tagging reads");
+    if (v->task_name == GSA_TASK_TAGGING && (v->data_hold > 0 || v->data_train_part > 0 || v->data_test_part > 0))
+        return wrong(recipe, "data", v->data_hold > 0 ? "hold" : v->data_train_part > 0 ? "train_part" : "test_part", error,
+                     "is for texts and pairs: tagging takes whole files");
+    if (v->task_name == GSA_TASK_TAGGING && *v->model_characters && v->model_character_hidden % v->model_character_heads) {
+        snprintf(why, sizeof why, "= %lld does not divide character_hidden = %lld", (long long)v->model_character_heads,
+                 (long long)v->model_character_hidden);
+        return wrong(recipe, "model", "character_heads", error, why);
+    }
     if (v->task_name != GSA_TASK_MASKED_SUMMATION) return GSA_OK;
     if (v->task_k > v->task_n) {
         snprintf(why, sizeof why, "= %lld is more than n = %lld", (long long)v->task_k, (long long)v->task_n);

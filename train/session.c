@@ -63,7 +63,9 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
                                        .say = o->say,
                                        .context = o->context };
     s->task = gsa_task_find(s->recipe.values.task_name);
-    return s->task->create(&options, &s->self, error);
+    const gsa_status status = s->task->create(&options, &s->self, error);
+    if (status == GSA_OK && s->task->variant) s->task = s->task->variant(s->self);
+    return status;
 }
 
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
@@ -122,7 +124,9 @@ gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example
     gsa_tape_reset(s->model.tape, 0, 0, 0);
     gsa_tensor *out = gsa_learner_forward(&s->model, &s->batch);
     status = gsa_tape_status(s->model.tape, error);
-    return status == GSA_OK ? gsa_tensor_read(s->backend, out, 0, s->out, error) : status;
+    if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
+    if (status != GSA_OK || !s->task->decode) return status;
+    return s->task->decode(s->self, split, s->model.tape, out, s->out, &s->batch, error);
 }
 
 gsa_batches_options gsa_session_batches(const gsa_session *s)

@@ -166,21 +166,23 @@ void gsa_spans_letters(int32_t scheme, const gsa_span *span, int64_t spans, int6
 
 /* ---- what a file is written in --------------------------------------------------------------------------------------------- */
 
-static void break_count(int32_t scheme, const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken,
-                        int64_t *first)
+void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken,
+                       int64_t *first)
 {
     const gsa_tag outside = { { "O", 1 }, nothing, 'O' };
-    *broken = 0, *first = -1;
+    int64_t count = 0, at = -1;
     for (int64_t s = 0; s < sentences; s++) {
         gsa_tag before = outside;
         for (int64_t t = offset[s]; t < offset[s + 1]; t++) {
             const gsa_tag is = gsa_tag_of(tag[t]);
             const int good =
                 gsa_scheme_follows(scheme, before, is) && (t + 1 < offset[s + 1] || gsa_scheme_follows(scheme, is, outside));
-            if (!good && ++*broken == 1) *first = t;
+            if (!good && ++count == 1) at = t;
             before = is;
         }
     }
+    if (broken) *broken = count;
+    if (first) *first = at;
 }
 
 /* The letters that occur, as bits of "BIESM"; -1 when something is no tag of any scheme. */
@@ -204,9 +206,9 @@ int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t s
     int64_t count[2] = { 0, 0 }, at[2] = { -1, -1 };
     int32_t scheme = seen < 0 ? GSA_SCHEME_NONE : GSA_SCHEME_IOB2;
     if (seen > 0 && seen & (END | SINGLE | MIDDLE)) scheme = seen & MIDDLE ? GSA_SCHEME_BMES : GSA_SCHEME_BIOES;
-    break_count(scheme, tag, offset, sentences, &count[0], &at[0]);
+    gsa_scheme_broken(scheme, tag, offset, sentences, &count[0], &at[0]);
     if (scheme == GSA_SCHEME_IOB2 && count[0] > 0) {
-        break_count(GSA_SCHEME_IOB1, tag, offset, sentences, &count[1], &at[1]);
+        gsa_scheme_broken(GSA_SCHEME_IOB1, tag, offset, sentences, &count[1], &at[1]);
         if (count[1] < count[0]) scheme = GSA_SCHEME_IOB1, count[0] = count[1], at[0] = at[1];
     }
     if (broken) *broken = count[0];

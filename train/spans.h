@@ -52,6 +52,10 @@ int gsa_scheme_follows(int32_t scheme, gsa_tag before, gsa_tag tag);
  * tags are mended by writing their lenient spans again (gsa_spans_letters). */
 int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken, int64_t *first);
 
+/* How many tags break a scheme that is known, and the first of them (-1: none); either may be NULL. */
+void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken,
+                       int64_t *first);
+
 /* For gsa_crf_args.allowed, [count+2, count]: 1 where the scheme lets tag `column` follow tag `row`, start (row `count`), end.
  * All 1 for none. A name that is not of the scheme is a sentence. */
 gsa_status gsa_scheme_allowed(int32_t scheme, const gsa_slice *name, int32_t count, uint8_t *allowed, gsa_error *error);

@@ -1,12 +1,27 @@
 #include "train/task.h"
+#include <string.h>
+#include "train/classes.h"
 
 const gsa_task *gsa_task_find(int64_t name)
 {
     static const gsa_task *const tasks[] = { [GSA_TASK_MASKED_SUMMATION] = &gsa_task_masked_summation,
                                              [GSA_TASK_TEXT_CLASSIFICATION] = &gsa_task_text_classification,
                                              [GSA_TASK_SENTENCE_PAIRS] = &gsa_task_sentence_pairs,
-                                             [GSA_TASK_NODE_CLASSIFICATION] = &gsa_task_node_classification };
+                                             [GSA_TASK_NODE_CLASSIFICATION] = &gsa_task_node_classification,
+                                             [GSA_TASK_TAGGING] = &gsa_task_tagging };
     return tasks[name];
+}
+
+static int is_named(const gsa_task *task, const char *name, const char *metric)
+{
+    return strcmp(task->name, name) == 0 && (!metric || strcmp(task->metric, metric) == 0);
+}
+
+const gsa_task *gsa_task_named(const char *name, const char *metric)
+{
+    for (int64_t i = 0; name && i < GSA_TASKS; i++)
+        if (is_named(gsa_task_find(i), name, metric)) return gsa_task_find(i);
+    return name && is_named(&gsa_task_tagging_spans, name, metric) ? &gsa_task_tagging_spans : NULL;
 }
 
 void gsa_score_add(gsa_score *sum, const gsa_score *unit)
@@ -14,10 +29,13 @@ void gsa_score_add(gsa_score *sum, const gsa_score *unit)
     sum->loss += unit->loss, sum->right += unit->right;
     sum->targets += unit->targets, sum->examples += unit->examples;
     sum->hits += unit->hits, sum->found += unit->found, sum->wanted += unit->wanted;
+    sum->strict_hits += unit->strict_hits, sum->strict_found += unit->strict_found;
+    sum->strict_wanted += unit->strict_wanted;
 }
 
 double gsa_score_metric(const gsa_task *task, const gsa_score *score)
 {
+    if (task->f1) return gsa_f1(score);
     if (task->rising) return score->examples > 0 ? score->right / (double)score->examples : 0;
     return score->targets > 0 ? score->loss / (double)score->targets : 0;
 }

@@ -5,7 +5,7 @@
  *
  * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
  * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
- * metric) or numbers. So each of these is a file in tasks/ and nothing else (tagging, language modelling and translation are to come):
+ * metric) or numbers. So each of these is a file in tasks/ and nothing else (language modelling and translation are to come):
  *
  *     task                  sequences          runs                            out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
@@ -40,6 +40,7 @@ typedef struct gsa_score { /* of one unit (below), or sums over units */
     int64_t targets;       /* numbers that the loss is a mean of */
     int64_t examples;      /* that `right` is a share of: targets with a label */
     int64_t hits, found, wanted; /* of metrics that are F1: right ones among those found, and among those to be found */
+    int64_t strict_hits, strict_found, strict_wanted; /* the same, of spans read strictly (spans.h) */
 } gsa_score;
 
 typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
@@ -60,6 +61,7 @@ typedef struct gsa_plan_stack {
     const char *name; /* runs name it; first word of its parameters' names */
     const char *spec; /* NULL: the recipe's encoder; else text, of another key of the recipe */
     uint32_t reads;   /* gsa_readout_use: what the task reads of its runs */
+    gsa_settings settings; /* hidden 0: the recipe's */
 } gsa_plan_stack;
 
 /* What the learner builds. Texts are borrowed and outlive it. */
@@ -67,6 +69,7 @@ typedef struct gsa_plan {
     const char *sequence[GSA_BATCH_SEQUENCES];     /* names */
     int32_t input_of[GSA_BATCH_SEQUENCES];         /* which input makes a sequence's rows */
     gsa_input_options input[GSA_BATCH_SEQUENCES];  /* name NULL: "input"; the learner gives each its dropout site */
+    gsa_settings input_settings[GSA_BATCH_SEQUENCES]; /* hidden 0: the recipe's */
     gsa_plan_stack stack[GSA_PLAN_STACKS];
     gsa_model_run run[GSA_PLAN_RUNS];
     int32_t n_sequences, n_inputs, n_stacks, n_runs;
@@ -86,7 +89,9 @@ typedef struct gsa_task {
     const char *name;   /* as in recipes */
     const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
     int32_t rising;     /* larger is better: the share score.right / score.examples; else the mean loss */
-    int32_t zero;
+    int32_t f1;         /* rising, and the metric is the F1 of score.hits, found and wanted */
+    /* Another table for this object, where data or recipe settle the metric. NULL: this one. */
+    const struct gsa_task *(*variant)(const void *self);
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
     gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error);
@@ -97,12 +102,17 @@ typedef struct gsa_task {
     /* Once the inputs stand: word vectors, parameters of the task's own. NULL: nothing to do. */
     gsa_status (*prepare)(void *self, struct gsa_learner *learner, gsa_error *error);
     gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error);
-    /* The rows that `run` starts from, made of those that the input made and of what the runs before it gave: words of characters.
-     * NULL: the input's. With it runs are executed in the plan's order, each as a whole. */
-    gsa_tensor *(*rows)(const void *self, gsa_tape *tape, int run, gsa_tensor *own, const gsa_readout *readouts);
+    /* The columns that stand beside the embedding of a sequence whose input says so (gsa_input_options.beside), made of what the runs
+     * before it gave: words of characters. With it runs are executed in the plan's order, each as a whole. NULL: there are none. */
+    gsa_tensor *(*beside)(const void *self, gsa_tape *tape, int sequence, const gsa_minibatch *batch,
+                          const gsa_readout *readouts);
     /* readouts [runs] -> [rows, head_inputs x hidden]. NULL: the head reads run 0's as it is. */
     gsa_tensor *(*features)(const void *self, gsa_tape *tape, const gsa_readout *readouts);
     gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
+    /* After a forward pass without dropout, before score and print: what they need that is computed where `out` stands (best paths);
+     * `values` are out's on the host. NULL: nothing. */
+    gsa_status (*decode)(void *self, int split, gsa_tape *tape, gsa_tensor *out, const double *values,
+                         const gsa_minibatch *batch, gsa_error *error);
     /* Units of one example. NULL: one each. */
     int64_t (*units)(const void *self, int split, int64_t example);
     /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller adds them up in this order. */
@@ -114,6 +124,8 @@ typedef struct gsa_task {
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
     /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for signatures. NULL: nothing. */
     void (*signature)(const void *self, const gsa_recipe_values *values, char *text, size_t room);
+    /* The report that the field's scorer prints, once a split was scored. NULL: there is none. */
+    gsa_status (*report)(void *self, int split, gsa_output *output, gsa_error *error);
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
@@ -122,8 +134,10 @@ typedef struct gsa_task {
 } gsa_task;
 
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
-    gsa_task_node_classification;
+    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
+/* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
+const gsa_task *gsa_task_named(const char *name, const char *metric);
 void gsa_score_add(gsa_score *sum, const gsa_score *unit);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);

@@ -11,7 +11,7 @@ static const char FASTTEXT[] = "__label__";
 
 const char *gsa_text_format_name(int32_t format)
 {
-    static const char *const names[] = { "auto", "tsv", "fasttext", "sst", "stsa", "snli" };
+    static const char *const names[] = { "auto", "tsv", "fasttext", "sst", "stsa", "snli", "conll", "conllu", "chars" };
     return names[format];
 }
 
@@ -62,7 +62,7 @@ static int is_mark(int32_t c)
     return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
 }
 
-static int64_t lower_into(const char *from, int64_t bytes, char *to)
+int64_t gsa_lower_into(const char *from, int64_t bytes, char *to)
 {
     int64_t used = 0;
     for (int64_t i = 0; i < bytes;) {
@@ -81,7 +81,7 @@ static gsa_status lower_word(gsa_text *text, char **at, int64_t *bytes, gsa_erro
     if (most > (int64_t)sizeof near) to = gsa_alloc(text->system, (size_t)most, 1);
     if (!to) return gsa_out_of_memory(error, text->path, most);
     gsa_status status = GSA_OK;
-    const int64_t used = lower_into(*at, *bytes, to);
+    const int64_t used = gsa_lower_into(*at, *bytes, to);
     if (used > *bytes) {
         char **larger = gsa_resize(text->system, text->spills, (size_t)text->n_spills + 1, sizeof *larger);
         if (larger) text->spills = larger;

@@ -51,6 +51,8 @@ void gsa_text_release(gsa_text *text); /* a zeroed one is fine */
 /* "tsv", "fasttext", ... */
 const char *gsa_text_format_name(int32_t format);
 int gsa_slice_compare(gsa_slice a, gsa_slice b); /* by bytes */
+/* UTF-8 in lower case; returns its bytes. `to` has room for 4 for each of `from`. */
+int64_t gsa_lower_into(const char *from, int64_t bytes, char *to);
 
 /* ---- for the readers of single formats (trees.c) ---- */
 typedef struct gsa_text_reader {

@@ -98,6 +98,7 @@ static const struct {
     { "a\nb\n\nc\n", "a/ b/|c/", GSA_CONLL_COLUMNS, { .untagged = 1 } },
     { "a O\nb B\n\nc O\n", "a/ b/|c/", GSA_CONLL_COLUMNS, { .untagged = 1 } },
     { "ab\n c\n", "ab/  c/", GSA_CONLL_CHARS, { .untagged = 1, .format = GSA_CONLL_CHARS } },
+    { "a B-X\n  O\nb\n", "a/  / b/", GSA_CONLL_CHARS, { .untagged = 1, .format = GSA_CONLL_CHARS } },
     { "", "", GSA_CONLL_AUTO, { .untagged = 1 } },
 };
 

@@ -10,23 +10,28 @@
 #include "train/model.h"
 #include "train/optimiser.h"
 
-enum { WORDS, CHARACTERS, SENTENCES = 8, MOST_WORDS = 6, MOST_LETTERS = 5, LETTERS = 9, TAGS = 2 };
+enum { WORDS, CHARACTERS, SENTENCES = 8, MOST_WORDS = 6, MOST_LETTERS = 5, LETTERS = 9, TAGS = 2, NARROW = 16 };
 
 /* A word is tagged 1 when the word before it, or itself, ends as it begins: letters and neighbours are both needed. */
 typedef struct tagger {
     gsa_dice dice;
-    gsa_parameter *mix; /* [hidden, 2 hidden]: of a word's own row and its characters' summary */
 } tagger;
 
 static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
 {
-    (void)self, (void)options, (void)error;
+    gsa_settings narrow = gsa_recipe_settings(options->recipe);
+    (void)self, (void)error;
+    narrow.hidden = NARROW;
     *plan = (gsa_plan){ .sequence = { "words", "characters" },
                         .input_of = { 0, 1 },
-                        .input = { { .name = "words", .vocabulary = 3, .embedding_std = 0.1 },
+                        .input = { { .name = "words", .vocabulary = 3, .embedding_std = 0.1, .beside = NARROW },
                                    { .name = "characters", .vocabulary = LETTERS + 2, .embedding_std = 0.5 } },
                         .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE },
-                                   { .name = "spelling", .spec = "ring*1,full*1", .reads = GSA_READ_SUMMARY } },
+                                   { .name = "spelling",
+                                     .spec = "ring*1,full*1",
+                                     .reads = GSA_READ_SUMMARY,
+                                     .settings = narrow } },
+                        .input_settings = { [CHARACTERS] = narrow },
                         .run = { { .stack = "spelling", .sequence = "characters" },
                                  { .stack = "encoder", .sequence = "words" } },
                         .n_sequences = 2,
@@ -38,18 +43,12 @@ static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_pl
     return GSA_OK;
 }
 
-static gsa_status prepare(void *self, gsa_learner *m, gsa_error *error)
+static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence, const gsa_minibatch *batch,
+                          const gsa_readout *readouts)
 {
-    const int64_t hidden = m->settings.hidden;
-    return gsa_parameters_add(m->parameters, "mix.weight", hidden, 2 * hidden, GSA_INIT_XAVIER, 0, 0, &((tagger *)self)->mix,
-                              error);
-}
-
-static gsa_tensor *rows(const void *self, gsa_tape *tape, int run, gsa_tensor *own, const gsa_readout *readouts)
-{
-    if (run == 0) return own;
-    gsa_tensor *both = gsa_op_beside(tape, (gsa_tensor *[]){ own, readouts[0].summary }, 2);
-    return gsa_op_linear(tape, both, &((const tagger *)self)->mix->value, NULL);
+    (void)self, (void)tape, (void)batch;
+    ck_assert_int_eq(sequence, WORDS);
+    return readouts[0].summary;
 }
 
 /* Examples are made anew; `example` is not looked at. */
@@ -82,7 +81,7 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return GSA_OK;
 }
 
-static const gsa_task task = { .name = "tagger", .plan = plan, .prepare = prepare, .rows = rows, .fill = fill };
+static const gsa_task task = { .name = "tagger", .plan = plan, .beside = beside, .fill = fill };
 
 static const char recipe_text[] = "[model]\nencoder = window:width=3\nhidden = 24\nheads = 2\nffn = 32\nposition = "
                                   "learned\nposition_max = 8\nhead_hidden = 24\n"
@@ -132,7 +131,7 @@ static double loss_of(fixture *f, int training, uint32_t step, int backward)
     return value;
 }
 
-START_TEST(both_stacks_and_the_mixture_differentiate)
+START_TEST(both_stacks_and_what_joins_them_differentiate)
 {
     fixture f;
     open_frame(&f, GSA_F64);
@@ -206,7 +205,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test tagging[] = { GSA_TEST(both_stacks_and_the_mixture_differentiate),
+    static const gsa_test tagging[] = { GSA_TEST(both_stacks_and_what_joins_them_differentiate),
                                         GSA_TEST(tags_that_letters_tell_are_learned) };
     static const gsa_case cases[] = { GSA_CASE("tagging", tagging, 120) };
     return gsa_run_suite("frame", cases, GSA_COUNT(cases), argc, argv);

@@ -46,13 +46,18 @@ START_TEST(no_memory_for_another_task)
     static const char nodes[] = "0\ttrain\tx\t0:1 3:0.5\n1\tdev\ty\t1\n2\ttrain\ty\t2\n3\ttest\tx\t0\n";
     static const char recipe[] = "[task]\nname = node_classification\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
                                  "[train]\nepochs = 1\nbatch = 1\n";
+    static const char tags[] = "Al I-X\nsaw O\n\nit O\n";
+    static const char tagging[] = "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
+                                  "characters = ring\n[train]\nepochs = 1\n[data]\ncapitals = 1\nlower = 1\n";
     rig r;
-    static const char *const recipes[] = { rig_pairs, recipe, rig_text };
+    static const char *const recipes[] = { rig_pairs, recipe, rig_text, tagging };
     static const char *const held[] = { "data.dev=", "data.hold=6", "data.encoding=cp1252", "data.tokens=punctuated",
                                         "data.columns=label,text" };
     rig_open(&r, recipes[_i], GSA_F32, 1);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), nodes, sizeof nodes - 1);
     if (_i == 1) r.data[0] = "nodes.tsv";
+    gsa_put_file(gsa_scratch_path(&r.scratch, "tags"), tags, sizeof tags - 1);
+    if (_i == 3) r.data[0] = r.data[1] = "tags";
     for (int i = 0; i < GSA_COUNT(held) && _i == 2; i++) rig_set(&r, held[i]);
     rig_set(&r, "train.max_steps=1");
     attempts = 100;
@@ -65,7 +70,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)),
-                                       GSA_LOOP(no_memory_for_another_task, 3) };
+                                       GSA_LOOP(no_memory_for_another_task, 4) };
     static const gsa_case cases[] = { GSA_CASE("faults", faults, 300) };
     return gsa_run_suite("train_faults", cases, GSA_COUNT(cases), argc, argv);
 }
