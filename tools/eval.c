@@ -14,16 +14,18 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     return status;
 }
 
-static const gsa_option options[] = { GSA_OPTION_ROW_MODEL,
-                                      GSA_OPTION_ROW_SET,
-                                      GSA_OPTION_ROW_PLUGIN,
-                                      GSA_OPTION_ROW_DEVICE,
-                                      GSA_OPTION_ROW_THREADS,
-                                      { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,
-                                        "receives what was found of each example, for gsa compare" },
-                                      { "report", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0,
-                                        "tagging: receives precision, recall and F1 of each type, as conlleval prints them" },
-                                      GSA_OPTION_ROW_QUIET };
+static const gsa_option options[] = {
+    GSA_OPTION_ROW_MODEL,
+    GSA_OPTION_ROW_SET,
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_DEVICE,
+    GSA_OPTION_ROW_THREADS,
+    { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,
+      "receives what was found of each example, for gsa compare" },
+    { "report", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0,
+      "tagging: receives precision, recall and F1 of each type, as conlleval prints them" },
+    GSA_OPTION_ROW_QUIET
+};
 const gsa_verb gsa_verb_eval = {
     .name = "eval",
     .summary = "measure a trained model on its dev and test data",

@@ -107,8 +107,7 @@ static gsa_status evaluate(gsa_session *s, const char *path, char **result, gsa_
                       : gsa_session_score(s, GSA_SPLIT_DEV + i, &score[i], NULL, error);
     const double seconds = gsa_seconds() - start;
     if (status == GSA_OK && score[0].examples + score[1].examples == 0)
-        status =
-            gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
     if (status == GSA_OK && path) status = gsa_outcomes_save(outcomes, path, error);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status == GSA_OK ? tell(s, score, seconds, result, error) : status;

@@ -57,16 +57,10 @@ typedef struct group {
 
 static double field(const gsa_score *s, int index)
 {
-    const double fields[FIELDS] = { s->loss,
-                                    s->right,
-                                    (double)s->targets,
-                                    (double)s->examples,
-                                    (double)s->hits,
-                                    (double)s->found,
-                                    (double)s->wanted,
-                                    (double)s->strict_hits,
-                                    (double)s->strict_found,
-                                    (double)s->strict_wanted };
+    const double fields[FIELDS] = {
+        s->loss,          s->right,          (double)s->targets,     (double)s->examples,     (double)s->hits,
+        (double)s->found, (double)s->wanted, (double)s->strict_hits, (double)s->strict_found, (double)s->strict_wanted
+    };
     return fields[index];
 }
 

@@ -327,8 +327,8 @@ static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
     gsa_score test;
     gsa_trainer_swap_kept(t);
-    gsa_status status = t->folder ? write_outcomes(t, &test, error)
-                                  : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
+    gsa_status status =
+        t->folder ? write_outcomes(t, &test, error) : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
     gsa_trainer_swap_kept(t);
     if (status == GSA_OK) status = gsa_trainer_draw(t, error);
     return status == GSA_OK ? gsa_trainer_result(t, &test, result, error) : status;

@@ -36,8 +36,8 @@ static gsa_status create_inputs(gsa_learner *m, gsa_error *error)
         gsa_input_options *options = &m->plan.input[i];
         if (!options->name) options->name = "input";
         options->site = (uint32_t)i;
-        status = gsa_input_create(m->system, settings_of(m, &m->plan.input_settings[i]), options, m->parameters, &m->input[i],
-                                  error);
+        status = gsa_input_create(m->system, settings_of(m, &m->plan.input_settings[i]), options, m->parameters,
+                                  &m->input[i], error);
     }
     return status == GSA_OK && m->task->prepare ? m->task->prepare(m->self, m, error) : status;
 }
@@ -67,12 +67,10 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
     const gsa_plan *p = &m->plan;
     gsa_model_stack stacks[GSA_PLAN_STACKS];
     for (int s = 0; s < p->n_stacks; s++)
-        stacks[s] = (gsa_model_stack){
-            .name = p->stack[s].name,
-            .spec = &specs[s],
-            .settings = settings_of(m, &p->stack[s].settings),
-            .reads = p->stack[s].reads
-        };
+        stacks[s] = (gsa_model_stack){ .name = p->stack[s].name,
+                                       .spec = &specs[s],
+                                       .settings = settings_of(m, &p->stack[s].settings),
+                                       .reads = p->stack[s].reads };
     const gsa_model_options options = { .sequences = p->sequence,
                                         .n_sequences = p->n_sequences,
                                         .stacks = stacks,

@@ -85,7 +85,8 @@ void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
     gsa_output_format(output,
                       "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", \"seed\": %lld, "
                       "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
-                      split_names[split], o->task->name, o->task->metric, (long long)o->seed, (long long)o->units, o->gold, o->signature);
+                      split_names[split], o->task->name, o->task->metric, (long long)o->seed, (long long)o->units, o->gold,
+                      o->signature);
     for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
         gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right, (long long)u->targets,
                           (long long)u->examples, (long long)u->hits, (long long)u->found, (long long)u->wanted);

@@ -141,8 +141,11 @@ static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
                      v->task_name == GSA_TASK_TAGGING ? "holds no tags: tagging reads conll, conllu or chars"
                                                       : "holds a tag a token, which task.name = tagging reads");
     if (v->task_name == GSA_TASK_TAGGING && (v->data_hold > 0 || v->data_train_part > 0 || v->data_test_part > 0))
-        return wrong(recipe, "data", v->data_hold > 0 ? "hold" : v->data_train_part > 0 ? "train_part" : "test_part", error,
-                     "is for texts and pairs: tagging takes whole files");
+        return wrong(recipe, "data",
+                     v->data_hold > 0         ? "hold"
+                     : v->data_train_part > 0 ? "train_part"
+                                              : "test_part",
+                     error, "is for texts and pairs: tagging takes whole files");
     if (v->task_name == GSA_TASK_TAGGING && *v->model_characters && v->model_character_hidden % v->model_character_heads) {
         snprintf(why, sizeof why, "= %lld does not divide character_hidden = %lld", (long long)v->model_character_heads,
                  (long long)v->model_character_hidden);

@@ -232,8 +232,9 @@ END_TEST
 
 #define GOLD "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HEADER(split, units)                                                                                                \
-    "{\"outcomes\": 1, \"split\": \"" split "\", \"task\": \"text_classification\", \"metric\": \"accuracy\", \"seed\": 3, \"units\": " units         \
-    ", \"gold\": \"" GOLD "\", \"signature\": \"s\"}\n"
+    "{\"outcomes\": 1, \"split\": \"" split                                                                                 \
+    "\", \"task\": \"text_classification\", \"metric\": \"accuracy\", \"seed\": 3, \"units\": " units ", \"gold\": \"" GOLD \
+    "\", \"signature\": \"s\"}\n"
 #define YES "[0.5,1,1,1,0,0,0]\n"
 #define NO  "[1.5,0,1,1,0,0,0]\n"
 

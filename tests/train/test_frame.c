@@ -22,24 +22,22 @@ static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_pl
     gsa_settings narrow = gsa_recipe_settings(options->recipe);
     (void)self, (void)error;
     narrow.hidden = NARROW;
-    *plan = (gsa_plan){ .sequence = { "words", "characters" },
-                        .input_of = { 0, 1 },
-                        .input = { { .name = "words", .vocabulary = 3, .embedding_std = 0.1, .beside = NARROW },
-                                   { .name = "characters", .vocabulary = LETTERS + 2, .embedding_std = 0.5 } },
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE },
-                                   { .name = "spelling",
-                                     .spec = "ring*1,full*1",
-                                     .reads = GSA_READ_SUMMARY,
-                                     .settings = narrow } },
-                        .input_settings = { [CHARACTERS] = narrow },
-                        .run = { { .stack = "spelling", .sequence = "characters" },
-                                 { .stack = "encoder", .sequence = "words" } },
-                        .n_sequences = 2,
-                        .n_inputs = 2,
-                        .n_stacks = 2,
-                        .n_runs = 2,
-                        .head_run = 1,
-                        .outputs = TAGS };
+    *plan = (gsa_plan){
+        .sequence = { "words", "characters" },
+        .input_of = { 0, 1 },
+        .input = { { .name = "words", .vocabulary = 3, .embedding_std = 0.1, .beside = NARROW },
+                   { .name = "characters", .vocabulary = LETTERS + 2, .embedding_std = 0.5 } },
+        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE },
+                   { .name = "spelling", .spec = "ring*1,full*1", .reads = GSA_READ_SUMMARY, .settings = narrow } },
+        .input_settings = { [CHARACTERS] = narrow },
+        .run = { { .stack = "spelling", .sequence = "characters" }, { .stack = "encoder", .sequence = "words" } },
+        .n_sequences = 2,
+        .n_inputs = 2,
+        .n_stacks = 2,
+        .n_runs = 2,
+        .head_run = 1,
+        .outputs = TAGS
+    };
     return GSA_OK;
 }
 

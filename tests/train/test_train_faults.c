@@ -47,8 +47,9 @@ START_TEST(no_memory_for_another_task)
     static const char recipe[] = "[task]\nname = node_classification\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
                                  "[train]\nepochs = 1\nbatch = 1\n";
     static const char tags[] = "Al I-X\nsaw O\n\nit O\n";
-    static const char tagging[] = "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
-                                  "characters = ring\n[train]\nepochs = 1\n[data]\ncapitals = 1\nlower = 1\n";
+    static const char tagging[] =
+        "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
+        "characters = ring\n[train]\nepochs = 1\n[data]\ncapitals = 1\nlower = 1\n";
     rig r;
     static const char *const recipes[] = { rig_pairs, recipe, rig_text, tagging };
     static const char *const held[] = { "data.dev=", "data.hold=6", "data.encoding=cp1252", "data.tokens=punctuated",
