@@ -1,19 +1,28 @@
-/* attend.h - what the forward and the backward pass share: edges of a row by blocks, dot products of one head with a block.
+/* attend.h - what the forward and the backward pass share: edges of a row by blocks, dot products of QUADS heads with a block.
  *
- * A row's edges are taken BLOCK at a time; a head's query stands in registers (up to WIDE vectors, else it is read again), the rows
- * of K and V are read where they stand. Widths that are no multiple of LANES end with a `first` vector. */
+ * A row's edges are taken BLOCK at a time, its heads QUADS at a time. The scores of four edges and QUADS heads stand in one vector
+ * (lane 4 j + i: head j, edge i), so that maximum, exponential, sum and logarithm of all of them cost one instruction each and the
+ * horizontal steps are one a row, not one a score. Rows of K and V are read where they stand; widths that are no multiple of LANES
+ * end with a `first` vector. */
 #ifndef GSA_CPU_ATTEND_H
 #define GSA_CPU_ATTEND_H
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/ref/attend.h"
 
-enum { BLOCK = 64 }; /* edges of a block: K and V of a head for them fit the first cache up to head_dim 64 */
+enum {
+    BLOCK = 64, /* edges of a block, a multiple of 4 */
+    SLICE = 4,  /* vectors of a row that are worked on at once: sums stay in registers */
+    SCORES = BLOCK * QUADS
+};
+
+/* Known where it is called: counts of loops become code. */
+#define CPU_INLINE static inline __attribute__((always_inline))
 
 typedef struct cpu_block {
     int32_t count;
-    uint32_t first; /* place of the first edge in its row */
-    const float *k[BLOCK], *v[BLOCK];
+    uint32_t first;                              /* place of the first edge in its row */
+    const float *k[BLOCK], *v[BLOCK], *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
 } cpu_block;
 
@@ -36,133 +45,243 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
         filled += take, walk->done += take;
         if (walk->done == run.count) walk->run++, walk->done = 0;
     }
+    if (t->r)
+        for (int32_t i = 0; i < filled; i++) block->r[i] = t->r + (int64_t)block->label[i] * t->dim;
     return block->count = filled;
 }
 
-/* Dropout factors of one head for a block. */
-static inline void cpu_draw(const ref_attend *t, int64_t row, int32_t head, const cpu_block *block, float *factor)
+/* Where edge e of head j of a group stands among the scores. */
+static inline int32_t cpu_place(int32_t e, int32_t j)
+{
+    return e / 4 * LANES + 4 * j + e % 4;
+}
+
+static inline int32_t cpu_quads(int32_t edges)
+{
+    return (edges + 3) / 4;
+}
+
+/* Dropout factors of the heads first .. first+heads-1 for a block, as scores stand. */
+static inline void cpu_draw(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
+                            float *factor)
 {
     const int32_t example = t->drop.example_id[t->edges->row_example[row]], local = t->edges->row_local[row];
     float four[4];
     for (int32_t e = 0; e < block->count; e++) {
-        ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)head / 4, four);
-        factor[e] = four[head % 4];
+        ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)first / 4, four);
+        for (int32_t j = 0; j < heads; j++) factor[cpu_place(e, j)] = four[(first + j) % 4];
     }
 }
 
-/* out[e] = q . x[e][at ..], e < count. */
-static inline void cpu_dots(const float *q, const float *const *x, int64_t at, int32_t dim, int32_t count, float *out)
-{
-    const int32_t whole = dim / LANES * LANES;
-    const lanes rest = lanes_first(dim - whole);
-    for (int32_t e = 0; e < count; e += 4) {
-        const float *row[4];
-        vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
-        for (int j = 0; j < 4; j++) row[j] = x[e + j < count ? e + j : count - 1] + at;
-        for (int32_t i = 0; i < whole; i += LANES) {
-            const vec part = vec_load(q + i);
-            for (int j = 0; j < 4; j++) sum[j] = vec_fma(part, vec_load(row[j] + i), sum[j]);
-        }
-        if (whole < dim) {
-            const vec part = vec_load_first(q + whole, rest);
-            for (int j = 0; j < 4; j++) sum[j] = vec_fma(part, vec_load_first(row[j] + whole, rest), sum[j]);
-        }
-        _mm_storeu_ps(out + e, vec_sum_four(sum[0], sum[1], sum[2], sum[3])); /* out has room for a multiple of four */
-    }
-}
-
-/* s_e = scale q.(k_e + r_l) + b_{l,head};  q stands at the head's columns. */
-static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const float *q, int32_t head, float *s)
-{
-    cpu_dots(q, block->k, (int64_t)head * t->dim, t->dim, block->count, s);
-    if (t->r) {
-        const float *label[BLOCK];
-        float extra[BLOCK];
-        for (int32_t e = 0; e < block->count; e++) label[e] = t->r + (int64_t)block->label[e] * t->dim;
-        cpu_dots(q, label, 0, t->dim, block->count, extra);
-        for (int32_t e = 0; e < block->count; e++) s[e] += extra[e];
-    }
-    for (int32_t e = 0; e < block->count; e++) s[e] *= t->scale;
-    if (t->bias)
-        for (int32_t e = 0; e < block->count; e++) s[e] += t->bias[(int64_t)block->label[e] * t->heads + head];
-}
-
-/* One piece of at most four vectors, `vectors` of them: known where it is called, so that sums stay in registers. */
-#define CPU_INLINE static inline __attribute__((always_inline))
-
-CPU_INLINE vec cpu_piece(const float *at, int j, int vectors, lanes end)
-{
-    return j + 1 < vectors ? vec_load(at + j * LANES) : vec_load_first(at + j * LANES, end);
-}
-CPU_INLINE void cpu_put_piece(float *at, int j, int vectors, lanes end, vec x)
-{
-    if (j + 1 < vectors) vec_store(at + j * LANES, x);
-    else vec_store_first(at + j * LANES, end, x);
-}
-
-/* y += sum_e p[e] x[e][at ..]. Sums of even and of odd edges hide the latency of the multiplication. */
-CPU_INLINE void cpu_mix_piece(float *y, const float *p, const float *const *x, int64_t at, int32_t count, int vectors, lanes end)
-{
-    vec even[4], odd[4];
-    int32_t e = 0;
-    for (int j = 0; j < vectors; j++) even[j] = cpu_piece(y, j, vectors, end), odd[j] = vec_zero();
-    for (; e + 2 <= count; e += 2) {
-        const vec a = vec_all(p[e]), b = vec_all(p[e + 1]);
-        for (int j = 0; j < vectors; j++) even[j] = vec_fma(a, cpu_piece(x[e] + at, j, vectors, end), even[j]);
-        for (int j = 0; j < vectors; j++) odd[j] = vec_fma(b, cpu_piece(x[e + 1] + at, j, vectors, end), odd[j]);
-    }
-    for (int j = 0; e < count && j < vectors; j++)
-        even[j] = vec_fma(vec_all(p[e]), cpu_piece(x[e] + at, j, vectors, end), even[j]);
-    for (int j = 0; j < vectors; j++) cpu_put_piece(y, j, vectors, end, vec_add(even[j], odd[j]));
-}
-
-/* y[e] += p[e] x for rows y[e][at ..], in order: a row may come twice. */
-CPU_INLINE void cpu_spread_piece(float *const *y, const float *p, const float *x, int64_t at, int32_t count, int vectors,
-                                 lanes end)
-{
-    vec part[4];
-    for (int j = 0; j < vectors; j++) part[j] = cpu_piece(x, j, vectors, end);
-    for (int32_t e = 0; e < count; e++) {
-        const vec share = vec_all(p[e]);
-        float *row = y[e] + at;
-        for (int j = 0; j < vectors; j++)
-            cpu_put_piece(row, j, vectors, end, vec_fma(share, part[j], cpu_piece(row, j, vectors, end)));
-    }
-}
-
-typedef struct cpu_cut { /* columns from..: a piece of at most four vectors */
-    int vectors;
+typedef struct cpu_cut { /* columns from..: a slice of at most SLICE vectors */
+    int vectors, whole;  /* whole: the last one is */
     lanes end;
 } cpu_cut;
 
 static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
 {
-    const int32_t left = dim - from < 4 * LANES ? dim - from : 4 * LANES;
+    const int32_t left = dim - from < SLICE * LANES ? dim - from : SLICE * LANES;
     const int vectors = (left + LANES - 1) / LANES;
-    return (cpu_cut){ vectors, lanes_first(left - (vectors - 1) * LANES) };
+    return (cpu_cut){ vectors, left % LANES == 0, lanes_first(left - (vectors - 1) * LANES) };
 }
 
-/* y[0 .. dim-1] += sum_e p[e] x[e][at ..] */
-static inline void cpu_mix(float *y, const float *p, const float *const *x, int64_t at, int32_t dim, int32_t count)
+/* CALL(vectors, whole) with constants. */
+#define CPU_BY_CUT(cut, CALL)                                                                                               \
+    switch ((cut).vectors + SLICE * (cut).whole) {                                                                          \
+    case 1:                                                                                                                 \
+        CALL(1, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 2:                                                                                                                 \
+        CALL(2, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 3:                                                                                                                 \
+        CALL(3, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 4:                                                                                                                 \
+        CALL(4, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 5:                                                                                                                 \
+        CALL(1, 1);                                                                                                         \
+        break;                                                                                                              \
+    case 6:                                                                                                                 \
+        CALL(2, 1);                                                                                                         \
+        break;                                                                                                              \
+    case 7:                                                                                                                 \
+        CALL(3, 1);                                                                                                         \
+        break;                                                                                                              \
+    case 8:                                                                                                                 \
+        CALL(4, 1);                                                                                                         \
+        break;                                                                                                              \
+    default:                                                                                                                \
+        break;                                                                                                              \
+    }
+
+CPU_INLINE vec cpu_piece(const float *at, int j, int vectors, int whole, lanes end)
 {
-    for (int32_t i = 0; i < dim; i += 4 * LANES) {
-        const cpu_cut cut = cpu_cut_at(dim, i);
-        if (cut.vectors == 1) cpu_mix_piece(y + i, p, x, at + i, count, 1, cut.end);
-        else if (cut.vectors == 2) cpu_mix_piece(y + i, p, x, at + i, count, 2, cut.end);
-        else if (cut.vectors == 3) cpu_mix_piece(y + i, p, x, at + i, count, 3, cut.end);
-        else cpu_mix_piece(y + i, p, x, at + i, count, 4, cut.end);
+    return whole || j + 1 < vectors ? vec_load(at + j * LANES) : vec_load_first(at + j * LANES, end);
+}
+CPU_INLINE void cpu_put_piece(float *at, int j, int vectors, int whole, lanes end, vec x)
+{
+    if (whole || j + 1 < vectors) vec_store(at + j * LANES, x);
+    else vec_store_first(at + j * LANES, end, x);
+}
+
+/* sum[j] += q . x[j][at ..] lane by lane, for one slice of `edges` edges. */
+CPU_INLINE void cpu_dot_slice(vec *sum, const vec *q, const float *const *x, int64_t at, int edges, int vectors, int whole,
+                              lanes end)
+{
+    for (int i = 0; i < vectors; i++)
+        for (int j = 0; j < edges; j++) sum[j] = vec_fma(q[i], cpu_piece(x[j] + at, i, vectors, whole, end), sum[j]);
+}
+
+/* w <- of each four lanes the partial sums of q . (x[e][at ..] + r[e]), e = 0 .. edges-1; r may be NULL. */
+CPU_INLINE vec cpu_dot_four(const vec *q, const float *const *x, int64_t at, const float *const *r, int edges, int vectors,
+                            int whole, lanes end)
+{
+    vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+    cpu_dot_slice(sum, q, x, at, edges, vectors, whole, end);
+    if (r) cpu_dot_slice(sum, q, r, 0, edges, vectors, whole, end);
+    return vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+}
+
+/* Heads of at most SLICE vectors: q stays in registers. w[QUADS i]: edges 4 i .. 4 i + 3. */
+CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x, int64_t at, const float *const *r,
+                                int32_t count, int vectors, int whole, lanes end)
+{
+    vec q[SLICE];
+    int32_t e = 0;
+    for (int i = 0; i < vectors; i++) q[i] = cpu_piece(from, i, vectors, whole, end);
+    for (; e + 4 <= count; e += 4, w += QUADS) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 4, vectors, whole, end);
+    if (count - e == 1) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 1, vectors, whole, end);
+    else if (count - e == 2) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 2, vectors, whole, end);
+    else if (count - e == 3) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 3, vectors, whole, end);
+}
+
+static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, int64_t at, const float *const *r,
+                                 int32_t dim, int32_t count)
+{
+    const float *row[4], *label[4];
+    vec part[SLICE];
+    for (int32_t e = 0; e < count; e += 4, w += QUADS) {
+        vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+        for (int j = 0; j < 4; j++)
+            row[j] = x[e + j < count ? e + j : e], label[j] = r ? r[e + j < count ? e + j : e] : NULL;
+        for (int32_t i = 0; i < dim; i += SLICE * LANES) {
+            const cpu_cut cut = cpu_cut_at(dim, i);
+#define SLICE_OF(vectors, whole)                                                                                            \
+    for (int j = 0; j < (vectors); j++) part[j] = cpu_piece(q + i, j, vectors, whole, cut.end);                             \
+    cpu_dot_slice(sum, part, row, at + i, 4, vectors, whole, cut.end);                                                      \
+    if (r) cpu_dot_slice(sum, part, label, i, 4, vectors, whole, cut.end)
+            CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+        }
+        *w = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     }
 }
 
-/* y[e][at ..] += p[e] x[0 .. dim-1] */
+/* One head: w[QUADS i] <- partial sums of q . (x[e][at ..] + r[e]) of the edges 4 i .. 4 i + 3. */
+static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64_t at, const float *const *r, int32_t dim,
+                            int32_t count)
+{
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+    if (dim > SLICE * LANES) {
+        cpu_dots_wide(w, q, x, at, r, dim, count);
+        return;
+    }
+    for (int32_t i = 0; dim == 0 && i < cpu_quads(count); i++) w[QUADS * i] = vec_zero();
+#define PLAIN(vectors, whole)    cpu_dots_narrow(w, q, x, at, NULL, count, vectors, whole, cut.end)
+#define LABELLED(vectors, whole) cpu_dots_narrow(w, q, x, at, r, count, vectors, whole, cut.end)
+    if (r) CPU_BY_CUT(cut, LABELLED)
+    else CPU_BY_CUT(cut, PLAIN)
+#undef PLAIN
+#undef LABELLED
+}
+
+/* s <- q_h . (x[e] + r[e]) of the heads first .. first+heads-1, heads <= QUADS; q and x's rows hold all heads. */
+static inline void cpu_group_dots(const ref_attend *t, float *s, const float *q, const float *const *x,
+                                  const float *const *r, int32_t first, int32_t heads, int32_t count)
+{
+    vec w[SCORES / 4];
+    for (int32_t j = 0; j < QUADS; j++) {
+        const int64_t at = (int64_t)(first + j) * t->dim;
+        if (j < heads) cpu_dots(w + j, q + at, x, at, r, t->dim, count);
+        else
+            for (int32_t i = 0; i < cpu_quads(count); i++) w[QUADS * i + j] = vec_zero();
+    }
+    for (int32_t i = 0; i < cpu_quads(count); i++) vec_store(s + i * LANES, vec_fold(w + QUADS * i));
+}
+
+/* s_e = scale q.(k_e + r_l) + b_{l,h} of a group of heads; -inf behind the last edge. */
+static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const float *q, int32_t first, int32_t heads,
+                              float *s)
+{
+    const int32_t quads = cpu_quads(block->count), rest = block->count % 4;
+    cpu_group_dots(t, s, q, block->k, t->r ? block->r : NULL, first, heads, block->count);
+    for (int32_t i = 0; i < quads; i++) vec_store(s + i * LANES, vec_mul(vec_load(s + i * LANES), vec_all(t->scale)));
+    for (int32_t j = 0; t->bias && j < heads; j++)
+        for (int32_t e = 0; e < block->count; e++)
+            s[cpu_place(e, j)] += t->bias[(int64_t)block->label[e] * t->heads + first + j];
+    if (rest > 0) {
+        float *last = s + (quads - 1) * LANES;
+        vec_store(last, vec_keep(lanes_of_quads(rest), vec_load(last), vec_all(-INFINITY)));
+    }
+}
+
+/* y <- *keep y + sum_e p_e x[e][at ..], y not read where keep is NULL; p_e as scores of one head stand. Sums of even and of odd edges
+ * hide the latency of the multiplication. */
+CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int32_t count,
+                              int vectors, int whole, lanes end)
+{
+    vec even[SLICE], odd[SLICE];
+    int32_t e = 0;
+    for (int j = 0; j < vectors; j++) even[j] = odd[j] = vec_zero();
+    for (int j = 0; keep && j < vectors; j++) even[j] = vec_mul(vec_all(*keep), cpu_piece(y, j, vectors, whole, end));
+    for (; e + 4 <= count; e += 4, p += LANES)
+        for (int i = 0; i < 4; i += 2) {
+            for (int j = 0; j < vectors; j++)
+                even[j] = vec_fma(vec_all(p[i]), cpu_piece(x[e + i] + at, j, vectors, whole, end), even[j]);
+            for (int j = 0; j < vectors; j++)
+                odd[j] = vec_fma(vec_all(p[i + 1]), cpu_piece(x[e + i + 1] + at, j, vectors, whole, end), odd[j]);
+        }
+    for (; e < count; e++, p++)
+        for (int j = 0; j < vectors; j++)
+            even[j] = vec_fma(vec_all(*p), cpu_piece(x[e] + at, j, vectors, whole, end), even[j]);
+    for (int j = 0; j < vectors; j++) cpu_put_piece(y, j, vectors, whole, end, vec_add(even[j], odd[j]));
+}
+
+static inline void cpu_mix(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int32_t dim,
+                           int32_t count)
+{
+    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
+        const cpu_cut cut = cpu_cut_at(dim, i);
+#define SLICE_OF(vectors, whole) cpu_mix_slice(y + i, keep, p, x, at + i, count, vectors, whole, cut.end)
+        CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+    }
+}
+
+/* y[e][at ..] += p_e x where y[e] is not NULL, in order: a row may come twice. */
+CPU_INLINE void cpu_spread_slice(float *const *y, const float *p, const float *x, int64_t at, int32_t count, int vectors,
+                                 int whole, lanes end)
+{
+    vec part[SLICE];
+    for (int j = 0; j < vectors; j++) part[j] = cpu_piece(x, j, vectors, whole, end);
+    for (int32_t e = 0; e < count; e++) {
+        if (!y[e]) continue;
+        const vec share = vec_all(p[cpu_place(e, 0)]);
+        float *row = y[e] + at;
+        for (int j = 0; j < vectors; j++)
+            cpu_put_piece(row, j, vectors, whole, end, vec_fma(share, part[j], cpu_piece(row, j, vectors, whole, end)));
+    }
+}
+
 static inline void cpu_spread(float *const *y, const float *p, const float *x, int64_t at, int32_t dim, int32_t count)
 {
-    for (int32_t i = 0; i < dim; i += 4 * LANES) {
+    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-        if (cut.vectors == 1) cpu_spread_piece(y, p, x + i, at + i, count, 1, cut.end);
-        else if (cut.vectors == 2) cpu_spread_piece(y, p, x + i, at + i, count, 2, cut.end);
-        else if (cut.vectors == 3) cpu_spread_piece(y, p, x + i, at + i, count, 3, cut.end);
-        else cpu_spread_piece(y, p, x + i, at + i, count, 4, cut.end);
+#define SLICE_OF(vectors, whole) cpu_spread_slice(y, p, x + i, at + i, count, vectors, whole, cut.end)
+        CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
     }
 }
 

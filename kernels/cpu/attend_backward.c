@@ -8,96 +8,101 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/ref/attend_items.h"
 
-/* The block's rows of dK and dV; NULL in *y where the kind wants none. */
-static int gradient_rows(const ref_attend *t, const cpu_block *block, int values, float **y)
+typedef struct back_group { /* a group of heads of one row and block; scores stand as attend.h says */
+    const ref_attend *t;
+    int64_t row;
+    int32_t first, heads;
+    const float *q, *dout;                      /* of the row */
+    float p[SCORES], slope[SCORES], ds[SCORES]; /* m_e p_e, ds_e, scale ds_e */
+    int dead[QUADS];                            /* lse is -inf: no gradient */
+} back_group;
+
+/* The block's rows of dK or of dV, NULL where the kind wants none. */
+static void gradient_rows(const ref_attend *t, const cpu_block *block, int values, float **y)
 {
-    int wanted = 0;
     for (int32_t e = 0; e < block->count; e++) {
         const gsa_part *part = &t->args->parts[block->kind[e]];
         float *plane = values ? part->dv : part->dk;
         y[e] = plane ? plane + block->source[e] * t->width : NULL;
-        wanted += plane != NULL;
     }
-    return wanted;
 }
 
-/* y[e][at ..] += p[e] x over the edges whose row is wanted. */
-static void spread(const ref_attend *t, const cpu_block *block, float **y, int wanted, const float *p, const float *x,
-                   int64_t at)
+/* lse and D = do.o of the group, each head in its four lanes. */
+static vec inner_of(back_group *g, vec *lse)
 {
-    float some[BLOCK];
-    float *row[BLOCK];
-    int32_t count = 0;
-    if (wanted == block->count) {
-        cpu_spread(y, p, x, at, t->dim, block->count);
-        return;
-    }
-    for (int32_t e = 0; e < block->count && wanted > 0; e++)
-        if (y[e]) some[count] = p[e], row[count++] = y[e];
-    cpu_spread(row, some, x, at, t->dim, count);
+    const ref_attend *t = g->t;
+    const float *out = (const float *)t->args->out + g->row * t->width,
+                *kept = (const float *)t->args->lse + g->row * t->heads + g->first;
+    float each[LANES] = { 0 }, inner[LANES];
+    cpu_group_dots(t, inner, g->dout, &out, NULL, g->first, g->heads, 1);
+    for (int32_t i = 0; i < 4 * g->heads; i++) each[i] = kept[i / 4];
+    for (int32_t j = 0; j < g->heads; j++) g->dead[j] = isinf(kept[j]) && kept[j] < 0;
+    for (int32_t i = 0; i < LANES; i++) inner[i] = inner[i / 4 * 4];
+    *lse = vec_load(each);
+    return vec_load(inner);
 }
 
-/* ds holds scale ds_e; `slope` holds ds_e. */
-static void add_labels(const ref_attend *t, const cpu_block *block, int32_t head, const float *q, const float *ds,
-                       const float *slope, float *dq, const ref_label_sums *sums)
+static void slopes(back_group *g, const cpu_block *block)
 {
-    const float *r[BLOCK];
+    const ref_attend *t = g->t;
+    float factor[SCORES] = { 0 };
+    vec lse;
+    const vec inner = inner_of(g, &lse);
+    cpu_scores(t, block, g->q, g->first, g->heads, g->p);
+    cpu_group_dots(t, g->slope, g->dout, block->v, NULL, g->first, g->heads, block->count);
+    if (t->drop.on) cpu_draw(t, g->row, g->first, g->heads, block, factor);
+    for (int32_t i = 0; i < cpu_quads(block->count) * LANES; i += LANES) {
+        const vec p = vec_exp(vec_sub(vec_load(g->p + i), lse)), m = t->drop.on ? vec_load(factor + i) : vec_all(1);
+        const vec slope = vec_mul(p, vec_sub(vec_mul(m, vec_load(g->slope + i)), inner));
+        vec_store(g->p + i, vec_mul(m, p));
+        vec_store(g->slope + i, slope);
+        vec_store(g->ds + i, vec_mul(vec_all(t->scale), slope));
+    }
+}
+
+static void add_labels(const back_group *g, const cpu_block *block, int32_t j, const float *q, const ref_label_sums *sums)
+{
+    const ref_attend *t = g->t;
     float *dr[BLOCK];
-    for (int32_t e = 0; e < block->count; e++) {
-        const int64_t label = block->label[e];
-        if (t->r) r[e] = t->r + label * t->dim;
-        if (sums->dr) dr[e] = sums->dr + label * t->dim;
-        if (sums->db) sums->db[label * sums->group + head - sums->first_head] += slope[e];
+    for (int32_t e = 0; sums->dr && e < block->count; e++) dr[e] = sums->dr + (int64_t)block->label[e] * t->dim;
+    for (int32_t e = 0; sums->db && e < block->count; e++)
+        sums->db[(int64_t)block->label[e] * sums->group + g->first + j - sums->first_head] += g->slope[cpu_place(e, j)];
+    if (sums->dr) cpu_spread(dr, g->ds + 4 * j, q, 0, t->dim, block->count);
+}
+
+static void group_block(back_group *g, const cpu_block *block, float **dk, float **dv, const ref_label_sums *sums)
+{
+    static const float one = 1;
+    const ref_attend *t = g->t;
+    slopes(g, block);
+    for (int32_t j = 0; j < g->heads; j++) {
+        const int64_t at = (int64_t)(g->first + j) * t->dim;
+        float *dq = t->args->dq ? (float *)t->args->dq + g->row * t->width + at : NULL;
+        if (g->dead[j]) continue;
+        if (dq) cpu_mix(dq, &one, g->ds + 4 * j, block->k, at, t->dim, block->count);
+        if (dq && t->r) cpu_mix(dq, &one, g->ds + 4 * j, block->r, 0, t->dim, block->count);
+        cpu_spread(dk, g->ds + 4 * j, g->q + at, at, t->dim, block->count);
+        cpu_spread(dv, g->p + 4 * j, g->dout + at, at, t->dim, block->count);
+        add_labels(g, block, j, g->q + at, sums);
     }
-    if (t->r && dq) cpu_mix(dq, ds, r, 0, t->dim, block->count);
-    if (sums->dr) cpu_spread(dr, ds, q, 0, t->dim, block->count);
-}
-
-/* p <- m_e p_e and ds <- scale ds_e of one head and block; slope <- ds_e. */
-static void slopes(const ref_attend *t, int64_t row, int32_t head, const cpu_block *block, const float *q, const float *dout,
-                   float inner, float lse, float *p, float *slope, float *ds)
-{
-    const int32_t count = block->count;
-    cpu_scores(t, block, q, head, p);
-    for (int32_t e = 0; e < count; e += LANES) vec_store(p + e, vec_exp(vec_sub(vec_load(p + e), vec_all(lse))));
-    cpu_dots(dout, block->v, (int64_t)head * t->dim, t->dim, count, slope);
-    if (t->drop.on) {
-        float factor[BLOCK];
-        cpu_draw(t, row, head, block, factor);
-        for (int32_t e = 0; e < count; e++) slope[e] = p[e] * (factor[e] * slope[e] - inner);
-        for (int32_t e = 0; e < count; e++) p[e] *= factor[e];
-    } else
-        for (int32_t e = 0; e < count; e++) slope[e] = p[e] * (slope[e] - inner);
-    for (int32_t e = 0; e < count; e++) ds[e] = t->scale * slope[e];
-}
-
-static void head_block(const ref_attend *t, int64_t row, int32_t head, const cpu_block *block, float **dk, int keys,
-                       float **dv, int values, const ref_label_sums *sums)
-{
-    const int64_t column = (int64_t)head * t->dim, at = row * t->width + column;
-    const float *q = (const float *)t->args->q + at, *dout = (const float *)t->args->dout + at;
-    const float lse = ((const float *)t->args->lse)[row * t->heads + head];
-    float *dq = t->args->dq ? (float *)t->args->dq + at : NULL;
-    const float *out = (const float *)t->args->out + at;
-    float p[BLOCK + LANES] = { 0 }, slope[BLOCK + LANES], ds[BLOCK], inner[4];
-    if (isinf(lse) && lse < 0) return;
-    cpu_dots(dout, &out, 0, t->dim, 1, inner); /* D */
-    slopes(t, row, head, block, q, dout, inner[0], lse, p, slope, ds);
-    if (dq) cpu_mix(dq, ds, block->k, column, t->dim, block->count);
-    spread(t, block, dk, keys, ds, q, column);
-    spread(t, block, dv, values, p, dout, column);
-    if (t->r || sums->dr || sums->db) add_labels(t, block, head, q, ds, slope, dq, sums);
 }
 
 static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     float *dk[BLOCK], *dv[BLOCK];
     cpu_block block;
+    back_group g;
     ref_walk walk = ref_walk_of(t->edges, row);
+    g.t = t, g.row = row;
+    g.q = (const float *)t->args->q + row * t->width, g.dout = (const float *)t->args->dout + row * t->width;
     block.first = 0, block.count = 0;
     while (cpu_next(t, &walk, &block)) {
-        const int keys = gradient_rows(t, &block, 0, dk), values = gradient_rows(t, &block, 1, dv);
-        for (int32_t h = first; h < last; h++) head_block(t, row, h, &block, dk, keys, dv, values, sums);
+        gradient_rows(t, &block, 0, dk);
+        gradient_rows(t, &block, 1, dv);
+        for (int32_t h = first; h < last; h += QUADS) {
+            g.first = h, g.heads = last - h < QUADS ? last - h : QUADS;
+            group_block(&g, &block, dk, dv, sums);
+        }
     }
 }
 

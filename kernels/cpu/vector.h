@@ -12,7 +12,7 @@
 #else
 #define GSA_CPU(name) gsa_cpu_avx2_##name
 #endif
-enum { LANES = GSA_CPU_LANES };
+enum { LANES = GSA_CPU_LANES, QUADS = LANES / 4 /* groups of four lanes */ };
 
 #if GSA_CPU_LANES == 16
 typedef __m512 vec;
@@ -29,6 +29,7 @@ static inline vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
 static inline vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
 static inline vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 static inline vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); } /* a b + c */
+static inline vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
 static inline vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }             /* b where either is NaN */
 static inline vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }             /* likewise */
 static inline vec vec_round(vec x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -37,9 +38,26 @@ static inline vec vec_zero_below(vec x, vec value, float least)                 
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_all(least), _CMP_NLT_UQ), value);
 }
-static inline int vec_has_nan(vec x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
-static inline __m256 vec_half_max(vec x) { return _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)); }
-static inline __m256 vec_half(vec x) { return _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)); }
+static inline vec vec_unless_zero(vec x, vec value, vec zero) /* value, `zero` where x is 0 */
+{
+    return _mm512_mask_mov_ps(zero, _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NEQ_UQ), value);
+}
+static inline lanes lanes_of_quads(int n) { return (lanes)(((1u << n) - 1u) * 0x1111u); } /* the first n of each four */
+static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
+static inline vec vec_exponent(vec x) { return _mm512_getexp_ps(x); }                                    /* x > 0, normal */
+static inline vec vec_mantissa(vec x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero); } /* 1 <= m < 2 */
+static inline vec vec_unpack_low(vec a, vec b) { return _mm512_unpacklo_ps(a, b); }
+static inline vec vec_unpack_high(vec a, vec b) { return _mm512_unpackhi_ps(a, b); }
+static inline vec vec_pairs_low(vec a, vec b) { return _mm512_shuffle_ps(a, b, 0x44); } /* of each four: a0 a1 b0 b1 */
+static inline vec vec_pairs_high(vec a, vec b) { return _mm512_shuffle_ps(a, b, 0xEE); }
+static inline vec vec_swap_one(vec x) { return _mm512_permute_ps(x, 0xB1); } /* of each four: 1 0 3 2 */
+static inline vec vec_swap_two(vec x) { return _mm512_permute_ps(x, 0x4E); } /* of each four: 2 3 0 1 */
+static inline vec vec_fold(const vec w[QUADS]) /* quad j: the sum of w[j]'s quads */
+{
+    const vec a = vec_add(_mm512_shuffle_f32x4(w[0], w[1], 0x44), _mm512_shuffle_f32x4(w[0], w[1], 0xEE));
+    const vec b = vec_add(_mm512_shuffle_f32x4(w[2], w[3], 0x44), _mm512_shuffle_f32x4(w[2], w[3], 0xEE));
+    return vec_add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+}
 #else
 typedef __m256 vec;
 typedef __m256i lanes;
@@ -58,6 +76,7 @@ static inline vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
 static inline vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
 static inline vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 static inline vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
 static inline vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 static inline vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 static inline vec vec_round(vec x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -74,31 +93,52 @@ static inline vec vec_zero_below(vec x, vec value, float least)
 {
     return _mm256_and_ps(_mm256_cmp_ps(x, vec_all(least), _CMP_NLT_UQ), value);
 }
-static inline int vec_has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0; }
-static inline __m256 vec_half_max(vec x) { return x; }
-static inline __m256 vec_half(vec x) { return x; }
+static inline vec vec_unless_zero(vec x, vec value, vec zero)
+{
+    return _mm256_blendv_ps(zero, value, _mm256_cmp_ps(x, vec_zero(), _CMP_NEQ_UQ));
+}
+static inline lanes lanes_of_quads(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3));
+}
+static inline vec vec_keep(lanes m, vec x, vec other) { return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m)); }
+static inline vec vec_exponent(vec x)
+{
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(_mm256_castps_si256(x), 23), _mm256_set1_epi32(127)));
+}
+static inline vec vec_mantissa(vec x)
+{
+    return _mm256_or_ps(_mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffff))), vec_all(1));
+}
+static inline vec vec_unpack_low(vec a, vec b) { return _mm256_unpacklo_ps(a, b); }
+static inline vec vec_unpack_high(vec a, vec b) { return _mm256_unpackhi_ps(a, b); }
+static inline vec vec_pairs_low(vec a, vec b) { return _mm256_shuffle_ps(a, b, 0x44); }
+static inline vec vec_pairs_high(vec a, vec b) { return _mm256_shuffle_ps(a, b, 0xEE); }
+static inline vec vec_swap_one(vec x) { return _mm256_permute_ps(x, 0xB1); }
+static inline vec vec_swap_two(vec x) { return _mm256_permute_ps(x, 0x4E); }
+static inline vec vec_fold(const vec w[QUADS])
+{
+    return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
+}
 #endif
 
-/* The sums of a, b, c, d over their lanes. */
-static inline __m128 vec_sum_four(vec a, vec b, vec c, vec d)
+/* Of each four lanes: the sums over a's, b's, c's, d's four. */
+static inline vec vec_sum_fours(vec a, vec b, vec c, vec d)
 {
-    const __m256 ab = _mm256_hadd_ps(vec_half(a), vec_half(b)), cd = _mm256_hadd_ps(vec_half(c), vec_half(d));
-    const __m256 all = _mm256_hadd_ps(ab, cd);
-    return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
+    const vec ab = vec_add(vec_unpack_low(a, b), vec_unpack_high(a, b)), cd = vec_add(vec_unpack_low(c, d), vec_unpack_high(c, d));
+    return vec_add(vec_pairs_low(ab, cd), vec_pairs_high(ab, cd));
 }
 
-static inline float vec_sum(vec x)
+/* Of each four lanes: their sum, their maximum, in all four. */
+static inline vec vec_quad_sum(vec x)
 {
-    return _mm_cvtss_f32(vec_sum_four(x, vec_zero(), vec_zero(), vec_zero()));
+    const vec two = vec_add(x, vec_swap_one(x));
+    return vec_add(two, vec_swap_two(two));
 }
-
-/* The largest lane; no lane is NaN. */
-static inline float vec_top(vec x)
+static inline vec vec_quad_max(vec x)
 {
-    const __m256 half = vec_half_max(x);
-    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+    const vec two = vec_max(x, vec_swap_one(x));
+    return vec_max(two, vec_swap_two(two));
 }
 
 /* e^x: 2^n e^r with |r| <= ln 2 / 2, e^r by its series to degree 7 (largest relative error 1.2e-7 over -87.3 .. 88.7, tested).
@@ -117,6 +157,23 @@ static inline vec vec_exp(vec x)
     y = vec_fma(y, r, vec_all(1));
     y = vec_fma(y, r, vec_all(1));
     return vec_zero_below(x, vec_scale_two(y, n), -103.972077f);
+}
+
+/* ln x for x >= 1, -inf for 0, NaN for NaN: x = m 2^e with 1/sqrt 2 <= m < sqrt 2, ln m by a polynomial in m - 1 (Moshier's Cephes:
+ * largest error 1e-7 of the larger of ln x and x - 1, tested). */
+static inline vec vec_log(vec x)
+{
+    static const float p[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                               -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
+    const vec whole = vec_mantissa(x), over = vec_zero_below(whole, vec_all(1), 1.41421356f);
+    const vec e = vec_add(vec_exponent(x), over), f = vec_sub(vec_sub(whole, vec_mul(vec_mul(over, vec_all(0.5f)), whole)), vec_all(1));
+    const vec square = vec_mul(f, f);
+    vec y = vec_all(p[0]);
+    for (int i = 1; i < 9; i++) y = vec_fma(y, f, vec_all(p[i]));
+    y = vec_fma(vec_mul(y, f), square, vec_mul(e, vec_all(-2.12194440e-4f)));
+    y = vec_add(f, vec_fma(square, vec_all(-0.5f), y));
+    y = vec_fma(e, vec_all(0.693359375f), y);
+    return vec_unless_zero(x, vec_add(y, vec_sub(x, x)), vec_all(-__builtin_inff()));
 }
 
 #endif

@@ -1,8 +1,8 @@
-/* exp_probe.c - the vectors' exponential, compiled at each level, for test_cpu.c. */
+/* exp_probe.c - what the vectors compute, compiled at each level, for test_cpu.c. */
 #include "kernels/cpu/vector.h"
 
 void GSA_CPU(exp_probe)(float *y, const float *x, int count);
-float GSA_CPU(sum_probe)(const float *x);
+void GSA_CPU(log_probe)(float *y, const float *x, int count);
 
 void GSA_CPU(exp_probe)(float *y, const float *x, int count)
 {
@@ -12,7 +12,10 @@ void GSA_CPU(exp_probe)(float *y, const float *x, int count)
     }
 }
 
-float GSA_CPU(sum_probe)(const float *x)
+void GSA_CPU(log_probe)(float *y, const float *x, int count)
 {
-    return vec_sum(vec_load(x));
+    for (int i = 0; i < count; i += LANES) {
+        const lanes live = lanes_first(count - i < LANES ? count - i : LANES);
+        vec_store_first(y + i, live, vec_log(vec_load_first(x + i, live)));
+    }
 }
