@@ -4,9 +4,8 @@
  *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
-#include "kernels/cpu/attend.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/ref/attend_items.h"
+#include "kernels/cpu/tile.h"
 
 typedef struct back_group { /* a group of heads of one row and block; scores stand as attend.h says */
     const ref_attend *t;
@@ -87,26 +86,42 @@ static void group_block(back_group *g, const cpu_block *block, float **dk, float
     }
 }
 
-static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums)
+void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
+                         const ref_label_sums *sums)
 {
     float *dk[BLOCK], *dv[BLOCK];
-    cpu_block block;
     back_group g;
-    ref_walk walk = ref_walk_of(t->edges, row);
     g.t = t, g.row = row;
     g.q = (const float *)t->args->q + row * t->width, g.dout = (const float *)t->args->dout + row * t->width;
+    gradient_rows(t, block, 0, dk);
+    gradient_rows(t, block, 1, dv);
+    for (int32_t h = first; h < last; h += QUADS) {
+        g.first = h, g.heads = last - h < QUADS ? last - h : QUADS;
+        group_block(&g, block, dk, dv, sums);
+    }
+}
+
+static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums)
+{
+    cpu_block block;
+    ref_walk walk = ref_walk_of(t->edges, row);
     block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block)) {
-        gradient_rows(t, &block, 0, dk);
-        gradient_rows(t, &block, 1, dv);
-        for (int32_t h = first; h < last; h += QUADS) {
-            g.first = h, g.heads = last - h < QUADS ? last - h : QUADS;
-            group_block(&g, &block, dk, dv, sums);
-        }
+    while (cpu_next(t, &walk, &block)) GSA_CPU(back_block)(t, row, &block, first, last, sums);
+}
+
+static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
+{
+    const int64_t end = rows.first + rows.count;
+    cpu_tile tile;
+    for (int64_t row = rows.first; row < end;) {
+        if (GSA_CPU(tile_at)(t, row, end, &tile)) {
+            GSA_CPU(tile_backward)(t, &tile, first, last, sums);
+            row += LANES;
+        } else one_row(t, row++, first, last, sums);
     }
 }
 
 gsa_status GSA_CPU(attend_backward)(gsa_backend *b, const gsa_attend_args *args)
 {
-    return ref_back(b, args, row_heads);
+    return ref_back(b, args, rows_heads);
 }

@@ -3,8 +3,8 @@
  * maximum and sum (online softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/attend.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/tile.h"
 
 typedef struct forward_job {
     ref_attend t;
@@ -139,21 +139,28 @@ static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t he
             o[(int64_t)j * t->dim + i] = share[4 * j] == 0 ? 0 : share[4 * j] * o[(int64_t)j * t->dim + i];
 }
 
+static void one_row(const ref_attend *t, int64_t row)
+{
+    cpu_block block;
+    if (t->edges->edge_offset[row + 1] - t->edges->edge_offset[row] <= BLOCK) {
+        ref_walk walk = ref_walk_of(t->edges, row);
+        block.first = 0, block.count = 0;
+        cpu_next(t, &walk, &block);
+        short_row(t, row, &block);
+    } else
+        for (int32_t h = 0; h < t->heads; h += QUADS) long_row(t, row, h, t->heads - h < QUADS ? t->heads - h : QUADS);
+    if (t->args->weights) finish_weights(t, row);
+}
+
 static void forward_chunk(void *context, int64_t item)
 {
     const forward_job *job = context;
     const ref_attend *t = &job->t;
-    const int64_t last = ref_smaller((item + 1) * job->chunk, t->edges->rows);
-    cpu_block block;
-    for (int64_t row = item * job->chunk; row < last; row++) {
-        if (t->edges->edge_offset[row + 1] - t->edges->edge_offset[row] <= BLOCK) {
-            ref_walk walk = ref_walk_of(t->edges, row);
-            block.first = 0, block.count = 0;
-            cpu_next(t, &walk, &block);
-            short_row(t, row, &block);
-        } else
-            for (int32_t h = 0; h < t->heads; h += QUADS) long_row(t, row, h, t->heads - h < QUADS ? t->heads - h : QUADS);
-        if (t->args->weights) finish_weights(t, row);
+    const int64_t last = GSA_CPU(tile_cut)(t->edges, (item + 1) * job->chunk);
+    cpu_tile tile;
+    for (int64_t row = GSA_CPU(tile_cut)(t->edges, item * job->chunk); row < last;) {
+        if (GSA_CPU(tile_at)(t, row, last, &tile) && GSA_CPU(tile_forward)(t, &tile)) row += LANES;
+        else one_row(t, row++);
     }
 }
 

@@ -38,11 +38,13 @@ static inline vec vec_zero_below(vec x, vec value, float least)                 
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline int vec_has_nan(vec x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
 static inline vec vec_unless_zero(vec x, vec value, vec zero) /* value, `zero` where x is 0 */
 {
     return _mm512_mask_mov_ps(zero, _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NEQ_UQ), value);
 }
 static inline lanes lanes_of_quads(int n) { return (lanes)(((1u << n) - 1u) * 0x1111u); } /* the first n of each four */
+static inline lanes lanes_of_bits(unsigned bits) { return (lanes)bits; }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
 static inline vec vec_exponent(vec x) { return _mm512_getexp_ps(x); }                                    /* x > 0, normal */
 static inline vec vec_mantissa(vec x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero); } /* 1 <= m < 2 */
@@ -93,6 +95,7 @@ static inline vec vec_zero_below(vec x, vec value, float least)
 {
     return _mm256_and_ps(_mm256_cmp_ps(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline int vec_has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0; }
 static inline vec vec_unless_zero(vec x, vec value, vec zero)
 {
     return _mm256_blendv_ps(zero, value, _mm256_cmp_ps(x, vec_zero(), _CMP_NEQ_UQ));
@@ -100,6 +103,11 @@ static inline vec vec_unless_zero(vec x, vec value, vec zero)
 static inline lanes lanes_of_quads(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3));
+}
+static inline lanes lanes_of_bits(unsigned bits)
+{
+    const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each);
 }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m)); }
 static inline vec vec_exponent(vec x)
@@ -121,6 +129,37 @@ static inline vec vec_fold(const vec w[QUADS])
     return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
 }
 #endif
+
+/* The quads of w[0 .. QUADS-1] as a matrix, transposed. */
+static inline void vec_turn_quads(vec w[QUADS])
+{
+#if GSA_CPU_LANES == 16
+    const vec a = _mm512_shuffle_f32x4(w[0], w[1], 0x44), b = _mm512_shuffle_f32x4(w[0], w[1], 0xEE);
+    const vec c = _mm512_shuffle_f32x4(w[2], w[3], 0x44), d = _mm512_shuffle_f32x4(w[2], w[3], 0xEE);
+    w[0] = _mm512_shuffle_f32x4(a, c, 0x88), w[1] = _mm512_shuffle_f32x4(a, c, 0xDD);
+    w[2] = _mm512_shuffle_f32x4(b, d, 0x88), w[3] = _mm512_shuffle_f32x4(b, d, 0xDD);
+#else
+    const vec a = w[0];
+    w[0] = _mm256_permute2f128_ps(a, w[1], 0x20), w[1] = _mm256_permute2f128_ps(a, w[1], 0x31);
+#endif
+}
+
+/* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
+static inline void vec_transpose(vec x[LANES])
+{
+    vec quad[4][QUADS];
+    for (int i = 0; i < QUADS; i++) {
+        const vec *row = x + 4 * i;
+        const vec a = vec_unpack_low(row[0], row[1]), b = vec_unpack_low(row[2], row[3]);
+        const vec c = vec_unpack_high(row[0], row[1]), d = vec_unpack_high(row[2], row[3]);
+        quad[0][i] = vec_pairs_low(a, b), quad[1][i] = vec_pairs_high(a, b);
+        quad[2][i] = vec_pairs_low(c, d), quad[3][i] = vec_pairs_high(c, d);
+    }
+    for (int i = 0; i < 4; i++) {
+        vec_turn_quads(quad[i]);
+        for (int j = 0; j < QUADS; j++) x[4 * j + i] = quad[i][j];
+    }
+}
 
 /* Of each four lanes: the sums over a's, b's, c's, d's four. */
 static inline vec vec_sum_fours(vec a, vec b, vec c, vec d)

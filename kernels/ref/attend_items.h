@@ -15,12 +15,12 @@ typedef struct ref_label_sums {
     int32_t first_head, group;
 } ref_label_sums;
 
-/* Adds the gradients of a row's heads first .. last-1. */
-typedef void ref_row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums);
+/* Adds the gradients of the rows' heads first .. last-1. */
+typedef void ref_rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums);
 
 typedef struct ref_back_job {
     ref_attend t;
-    ref_row_heads *row_heads;
+    ref_rows_heads *rows_heads;
     int64_t chunk, chunks;     /* examples of an item; items along examples */
     int32_t group, groups;     /* heads of an item, a multiple of 4; items along heads */
     real *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
@@ -42,10 +42,8 @@ static inline void ref_back_item(void *context, int64_t item)
         if (t->args->dlabel_vectors) sums.dr = partial;
         if (t->args->dlabel_bias) sums.db = partial + job->partial_r;
     }
-    for (int64_t r = t->edges->block_offset[first_example]; r < t->edges->block_offset[last_example]; r++) {
-        const gsa_rows rows = t->edges->blocks[r];
-        for (int64_t row = rows.first; row < rows.first + rows.count; row++) job->row_heads(t, row, first, last, &sums);
-    }
+    for (int64_t r = t->edges->block_offset[first_example]; r < t->edges->block_offset[last_example]; r++)
+        job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
 }
 
 /* Cuts examples and heads by sizes alone: about REF_BACK_ITEMS items, fewer where label tables are so large that their partials
@@ -86,11 +84,11 @@ static inline void ref_add_label_sums(const ref_back_job *job)
 }
 
 /* The whole pass over the edges. */
-static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_row_heads *row_heads)
+static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_rows_heads *rows_heads)
 {
     gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
     if (status != GSA_OK || args->edges->rows == 0 || args->heads == 0) return status;
-    ref_back_job job = { .t = ref_attend_of(args), .row_heads = row_heads };
+    ref_back_job job = { .t = ref_attend_of(args), .rows_heads = rows_heads };
     status = ref_back_cut(b, &job);
     if (status != GSA_OK) return status;
     gsa_team_run(b->team, job.chunks * job.groups, ref_back_item, &job);

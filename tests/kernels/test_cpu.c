@@ -152,29 +152,126 @@ static void make_rows(rig *r)
     rig_graph(r);
 }
 
-START_TEST(every_width_and_long_rows)
+/* Two examples of 50 and 37 rows, each row reading a window of its own example and half of the rows `shared` sources more: tiles of
+ * every level begin inside both examples, and end before their last rows. `odd` rows read a source twice. */
+typedef struct window {
+    int32_t half, shared, odd;
+} window;
+static const window windows[] = { { 1, 0, 0 }, { 5, 0, 0 }, { 5, 7, 0 }, { 16, 3, 0 }, { 64, 0, 0 }, { 64, 7, 20 } };
+
+static void make_windows(rig *r, window w)
+{
+    static const int32_t start[] = { 0, 50, 87 };
+    const int64_t part_rows[2] = { 87, 14 }, first[] = { 0, 50, 87 };
+    edges_begin(&r->maker, 2, part_rows, 5);
+    for (int32_t e = 0; e < 2; e++)
+        for (int32_t row = start[e]; row < start[e + 1]; row++) {
+            const int32_t low = row - w.half < start[e] ? start[e] : row - w.half;
+            const int32_t end = row + w.half + 1 > start[e + 1] ? start[e + 1] : row + w.half + 1;
+            edges_row(&r->maker, e, row - start[e]);
+            if (w.shared > 0 && row % 2) edges_run(&r->maker, (gsa_run){ 7 * e, w.shared, 1, 1, 0, 1 });
+            edges_run(&r->maker, (gsa_run){ row, 1, 1, 2, 0, 0 });
+            if (low < row) edges_run(&r->maker, (gsa_run){ low, row - low, 1, row % 5, 0, 0 });
+            for (int32_t at = row + 1; at < end; at += 4) /* labels that rise along a run */
+                edges_run(&r->maker, (gsa_run){ at, end - at < 4 ? end - at : 4, 1, at % 2, 1, 0 });
+            if (w.odd && row % w.odd == 0) edges_run(&r->maker, (gsa_run){ low, 1, 1, 0, 0, 0 });
+        }
+    edges_done(&r->maker, 2, 1, first);
+    rig_graph(r);
+}
+
+/* Forward and backward of one graph at one level against the oracle. */
+static void check_graph(int level, int64_t heads, int dim, int flags, const window *w)
 {
     const op_case *op = &graph_cases[graph_case_count - 1];
+    const op_shape shape = { 19, heads, dim, 1, flags };
+    char name[96];
+    gsa_backend *b;
+    rig r;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, levels[level].level, 1, &b, NULL), GSA_OK);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, window %d + %d", levels[level].name, dim, flags,
+             w ? (int)w->half : -1, w ? (int)w->shared : 0);
+    rig_begin(&r, b, (uint64_t)(31 * dim + flags), RIG_RANDOM, shape);
+    if (w) make_windows(&r, *w);
+    else make_rows(&r);
+    op->setup(&r);
+    ck_assert_int_eq(op->forward(&r), GSA_OK);
+    ck_assert_int_eq(op->backward(&r), GSA_OK);
+    rig_fetch(&r);
+    op->oracle_backward(&r);
+    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    rig_end(&r);
+    gsa_backend_release(b);
+}
+
+START_TEST(every_width_and_long_rows)
+{
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int flags = 0; flags < 16 && gsa_cpu_has(levels[l].level);
-             flags += 5) { /* none; vectors, dropout; bias, weights; all */
-            const op_shape shape = { 19, 3, dims[_i], 1, flags };
-            char name[64];
+             flags += 5) /* none; vectors, dropout; bias, weights; all */
+            check_graph(l, 3, dims[_i], flags, NULL);
+}
+END_TEST
+
+START_TEST(every_width_and_window)
+{
+    static const int flags[] = { 0, 1, 4, 5, 2, 32 }; /* none; vectors; dropout; both; bias; gradients of v alone */
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++)
+            for (int w = (f + _i) % 2; w < GSA_COUNT(windows); w += 2)
+                check_graph(l, 1 + _i % 3, dims[_i], flags[f], &windows[w]);
+}
+END_TEST
+
+/* What a row does not read must not reach it, though it stands in the same tile: NaN and infinities, in every input. */
+START_TEST(what_is_not_read_does_not_matter)
+{
+    enum { ROWS = 87, DIM = 20 };
+    static const float bad[] = { NAN, INFINITY };
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int which = 0; which < 5 && gsa_cpu_has(levels[l].level); which++) { /* q, k, v, dout; none */
+            static float x[4][ROWS * DIM], d[3][ROWS * DIM], out[ROWS * DIM], lse[ROWS];
+            gsa_dice dice = { 5 };
+            rig r = { 0 };
             gsa_backend *b;
-            rig r;
             ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &b, NULL), GSA_OK);
-            snprintf(name, sizeof name, "%s, head_dim %d, flags %d", levels[l].name, dims[_i], flags);
-            rig_begin(&r, b, (uint64_t)(31 * dims[_i] + flags), RIG_RANDOM, shape);
-            make_rows(&r);
-            op->setup(&r);
-            ck_assert_int_eq(op->forward(&r), GSA_OK);
-            ck_assert_int_eq(op->backward(&r), GSA_OK);
-            rig_fetch(&r);
-            op->oracle_backward(&r);
-            ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-            ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-            ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
-            rig_end(&r);
+            r.b = b;
+            make_windows(&r, (window){ 9, 0, 0 });
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_normal(&dice);
+            memset(d, 0, sizeof d);
+            if (which < 4) x[which][20 * DIM + 3] = bad[_i];
+            const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], d[1], d[2] } };
+            const gsa_attend_args args = { .edges = &r.device,
+                                           .heads = 1,
+                                           .head_dim = DIM,
+                                           .scale = 1,
+                                           .q = x[0],
+                                           .parts = parts,
+                                           .out = out,
+                                           .lse = lse,
+                                           .dout = x[3],
+                                           .dq = d[0] };
+            ck_assert_int_eq(b->attend_forward(b, &args), GSA_OK);
+            ck_assert_int_eq(b->attend_backward(b, &args), GSA_OK);
+            for (int row = 0; row < ROWS; row++) {
+                int clean = 1, clean_d = 1;
+                for (int i = 0; i < DIM; i++) {
+                    clean &= isfinite(out[row * DIM + i]) != 0;
+                    clean_d &=
+                        isfinite(d[0][row * DIM + i]) && isfinite(d[1][row * DIM + i]) && isfinite(d[2][row * DIM + i]);
+                }
+                if (row < 20 - 18 || row > 20 + 18 || which == 4)
+                    ck_assert_msg(clean && clean_d, "%s: input %d spoils row %d", levels[l].name, which, row);
+                if (row < 20 - 9 || row > 20 + 9)
+                    ck_assert_msg(clean, "%s: input %d spoils the output of row %d", levels[l].name, which, row);
+            }
+            if (which < 3 && _i == 0) ck_assert(isnan(out[20 * DIM + 3]));
+            if (which == 3) ck_assert(isnan(d[0][20 * DIM]));
+            edges_unload(b, &r.device);
+            edges_free(&r.maker);
             gsa_backend_release(b);
         }
 }
@@ -185,7 +282,9 @@ int main(int argc, char **argv)
     static const gsa_test names[] = { GSA_TEST(levels_have_names_and_refusals), GSA_TEST(devices_have_names) };
     static const gsa_test exponential[] = { GSA_LOOP(exponential_is_close, GSA_COUNT(probes)),
                                             GSA_LOOP(logarithm_is_close, GSA_COUNT(probes)) };
-    static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)) };
+    static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)),
+                                     GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
+                                     GSA_LOOP(what_is_not_read_does_not_matter, 2) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),
                                       GSA_CASE("rows", rows, 60) };
     return gsa_run_suite("cpu", cases, GSA_COUNT(cases), argc, argv);

@@ -1,0 +1,151 @@
+/* tile.h - LANES rows that follow one another, and the sources that they read together.
+ *
+ * Where rows share sources (windows, whole sentences, the levels of a tree) their scores are a small matrix [columns, LANES] with a mask:
+ * a score vector holds one source and all rows, so there are no horizontal sums; each row of K and V is read once a tile. What
+ * stands outside the mask has weight 0. Tiles start at rows whose place in their example is a multiple of LANES: how examples are
+ * batched changes no tile. */
+#ifndef GSA_CPU_TILE_H
+#define GSA_CPU_TILE_H
+#include "kernels/cpu/attend.h"
+#include "kernels/ref/attend_items.h"
+
+enum {
+    TILE_COLUMNS = 8192,   /* sources of a tile at most */
+    TILE_CLUSTERS = 64,    /* ranges of neighbouring sources at most */
+    TILE_DIM = 256,        /* columns of a head at most */
+    TILE_ROWS = LANES / 4, /* rows of a product that stand in registers at once */
+};
+
+typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's columns from `column` */
+    int32_t kind, first, last, column;
+} cpu_cluster;
+
+typedef struct cpu_tile {
+    int64_t row; /* the first */
+    int32_t columns, clusters;
+    cpu_cluster cluster[TILE_CLUSTERS];
+    uint16_t mask[TILE_COLUMNS]; /* bit r: row + r reads the column */
+} cpu_tile;
+
+typedef struct cpu_columns { /* at most BLOCK columns of a tile */
+    int32_t first, count;
+    const uint16_t *mask;
+    const float *k[BLOCK], *v[BLOCK];
+    int32_t kind[BLOCK], source[BLOCK];
+} cpu_columns;
+
+/* 1 when a tile starts at `row` and pays: then it is filled. Rows from `last` on are another's. */
+int GSA_CPU(tile_at)(const ref_attend *t, int64_t row, int64_t last, cpu_tile *tile);
+
+/* Where a range of rows that starts at `row` may be cut: behind the tile that `row` would stand inside of. */
+int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
+
+/* The forward pass of a tile; 0 when something is not finite: then rows are computed one by one, for a NaN or an infinity that a row
+ * does not read must not reach it. */
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile);
+
+/* The backward pass of a tile for the heads first .. last-1. */
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t first, int32_t last,
+                            const ref_label_sums *sums);
+
+/* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
+void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
+                         const ref_label_sums *sums);
+
+/* The next columns; 0 at the end. Start with first = count = 0. */
+static inline int32_t cpu_next_columns(const ref_attend *t, const cpu_tile *tile, cpu_columns *c)
+{
+    c->first += c->count, c->count = 0;
+    c->mask = tile->mask + c->first;
+    for (int i = 0; i < tile->clusters; i++) {
+        const cpu_cluster *x = &tile->cluster[i];
+        const gsa_part *part = &t->args->parts[x->kind];
+        const int64_t from = c->first + c->count - x->column; /* columns of the cluster that are behind */
+        for (int64_t source = x->first + (from > 0 ? from : 0); source <= x->last && from >= 0 && c->count < BLOCK;
+             source++) {
+            c->k[c->count] = (const float *)part->k + source * t->width;
+            c->v[c->count] = (const float *)part->v + source * t->width;
+            c->kind[c->count] = x->kind, c->source[c->count++] = (int32_t)source;
+        }
+    }
+    return c->count;
+}
+
+/* qt[i][r] = scale x[r stride + i]: `dim` columns of LANES rows, turned. */
+static inline void cpu_turn(float *qt, const float *x, int64_t stride, int32_t dim, float scale)
+{
+    vec part[LANES];
+    for (int32_t i = 0; i < dim; i += LANES) {
+        const int left = dim - i < LANES ? dim - i : LANES;
+        const lanes end = lanes_first(left);
+        for (int r = 0; r < LANES; r++) part[r] = vec_load_first(x + r * stride + i, end);
+        vec_transpose(part);
+        for (int j = 0; j < left; j++) vec_store(qt + (i + j) * LANES, vec_mul(part[j], vec_all(scale)));
+    }
+}
+
+CPU_INLINE void cpu_tile_dots_some(float *s, const float *qt, const float *const *x, int64_t at, int32_t dim, int columns)
+{
+    vec sum[8];
+    for (int j = 0; j < columns; j++) sum[j] = vec_zero();
+    for (int32_t i = 0; i < dim; i++) {
+        const vec q = vec_load(qt + i * LANES);
+        for (int j = 0; j < columns; j++) sum[j] = vec_fma(q, vec_all(x[j][at + i]), sum[j]);
+    }
+    for (int j = 0; j < columns; j++) vec_store(s + j * LANES, sum[j]);
+}
+
+/* s[c][r] = qt[..][r] . x[c][at ..] */
+static inline void cpu_tile_dots(float *s, const float *qt, const float *const *x, int64_t at, int32_t dim, int32_t count)
+{
+    int32_t c = 0;
+    for (; c + 8 <= count; c += 8) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 8);
+    if (c + 4 <= count) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 4), c += 4;
+    for (; c < count; c++) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 1);
+}
+
+typedef struct cpu_product { /* y[i] <- keep[i] y[i] + sum_j p[i out + j in] x[j][at ..] over the j with mask[j] & bits */
+    const float *p;
+    int32_t out, in, count;
+    const float *const *x;
+    int64_t at;
+    const uint16_t *mask;
+    unsigned bits;
+    const float *keep; /* NULL: y is not read */
+} cpu_product;
+
+CPU_INLINE void cpu_product_slice(float *const *y, const cpu_product *g, int32_t from, int rows, int vectors, int whole,
+                                  lanes end)
+{
+    vec sum[TILE_ROWS][SLICE], part[SLICE];
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = g->keep ? vec_mul(vec_all(g->keep[i]), cpu_piece(y[i] + from, v, vectors, whole, end)) : vec_zero();
+    for (int32_t j = 0; j < g->count; j++) {
+        if (!(g->mask[j] & g->bits)) continue;
+        for (int v = 0; v < vectors; v++) part[v] = cpu_piece(g->x[j] + g->at + from, v, vectors, whole, end);
+        for (int i = 0; i < rows; i++)
+            for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(vec_all(g->p[i * g->out + j * g->in]), part[v], sum[i][v]);
+    }
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) cpu_put_piece(y[i] + from, v, vectors, whole, end, sum[i][v]);
+}
+
+/* `rows` is 1 or TILE_ROWS. */
+static inline void cpu_product_rows(float *const *y, const cpu_product *g, int32_t dim, int rows)
+{
+    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
+        const cpu_cut cut = cpu_cut_at(dim, i);
+#define SOME(vectors, whole) cpu_product_slice(y, g, i, TILE_ROWS, vectors, whole, cut.end)
+#define ONE(vectors, whole)  cpu_product_slice(y, g, i, 1, vectors, whole, cut.end)
+        if (rows == 1) {
+            CPU_BY_CUT(cut, ONE)
+        } else {
+            CPU_BY_CUT(cut, SOME)
+        }
+#undef SOME
+#undef ONE
+    }
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* tile_backward.c - gradients of a tile's rows for some heads: five small products a block of columns,
+ *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
+ * so that a row of dK and dV is read and written once a tile, not once an edge. */
+#include <math.h>
+#include "kernels/cpu/tile.h"
+
+typedef struct tile_head {
+    const ref_attend *t;
+    const cpu_tile *tile;
+    int32_t head;
+    int64_t column, at; /* of the head in a row; of the head in the first row */
+    const float *q[LANES], *dout[LANES];
+    float *dq[LANES];
+    float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES]; /* qt is scaled */
+    float p[BLOCK * LANES], ds[BLOCK * LANES];           /* ds is scaled */
+    vec lse, inner;                                      /* D */
+} tile_head;
+
+static void prepare(tile_head *x)
+{
+    const ref_attend *t = x->t;
+    const gsa_attend_args *args = t->args;
+    const float *lse = (const float *)args->lse + x->tile->row * t->heads + x->head;
+    float each[LANES];
+    x->column = (int64_t)x->head * t->dim, x->at = x->tile->row * t->width + x->column;
+    x->inner = vec_zero();
+    cpu_turn(x->qt, (const float *)args->out + x->at, t->width, t->dim, 1);
+    cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
+    for (int32_t i = 0; i < t->dim; i++)
+        x->inner = vec_fma(vec_load(x->qt + i * LANES), vec_load(x->doutt + i * LANES), x->inner);
+    cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
+    for (int r = 0; r < LANES; r++) {
+        const int64_t row = (x->tile->row + r) * t->width;
+        each[r] = lse[(int64_t)r * t->heads];
+        x->q[r] = (const float *)args->q + row, x->dout[r] = (const float *)args->dout + row;
+        x->dq[r] = args->dq ? (float *)args->dq + row + x->column : NULL;
+    }
+    x->lse = vec_load(each);
+}
+
+/* p and ds of a block of columns; 0 when something is not finite. */
+static int slopes(tile_head *x, const cpu_columns *c)
+{
+    vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
+    cpu_tile_dots(x->p, x->qt, c->k, x->column, x->t->dim, c->count);
+    cpu_tile_dots(x->ds, x->doutt, c->v, x->column, x->t->dim, c->count);
+    for (int32_t i = 0; i < c->count; i++) {
+        const vec s = vec_load(x->p + i * LANES), g = vec_load(x->ds + i * LANES);
+        const vec p = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
+        odd = vec_fma(s, vec_zero(), vec_fma(g, vec_zero(), odd));
+        vec_store(x->p + i * LANES, p);
+        vec_store(x->ds + i * LANES, vec_mul(vec_mul(p, vec_sub(g, x->inner)), vec_all(x->t->scale)));
+    }
+    return !vec_has_nan(odd);
+}
+
+static void add_queries(tile_head *x, const cpu_columns *c)
+{
+    float one[LANES];
+    vec_store(one, vec_all(1));
+    for (int r = 0; r < LANES && x->dq[0]; r += TILE_ROWS) {
+        const cpu_product g = { x->ds + r, 1, LANES, c->count, c->k, x->column, c->mask, ((1u << TILE_ROWS) - 1) << r, one };
+        cpu_product_rows(x->dq + r, &g, x->t->dim, TILE_ROWS);
+    }
+}
+
+/* y[c] += sum_r p[c][r] row[r]: dK and dV, whose rows are NULL where their kind wants none. */
+static void add_sources(const tile_head *x, const cpu_columns *c, int values, const float *p, const float *const *row)
+{
+    float one[TILE_ROWS];
+    for (int i = 0; i < TILE_ROWS; i++) one[i] = 1;
+    for (int32_t from = 0, rows; from < c->count; from += rows) {
+        float *y[TILE_ROWS];
+        uint16_t reads[LANES];
+        unsigned bits = 0;
+        rows = from + TILE_ROWS <= c->count && c->kind[from] == c->kind[from + TILE_ROWS - 1] ? TILE_ROWS : 1;
+        const gsa_part *part = &x->t->args->parts[c->kind[from]];
+        float *plane = values ? part->dv : part->dk;
+        if (!plane) continue;
+        for (int32_t i = 0; i < rows; i++) {
+            y[i] = plane + c->source[from + i] * x->t->width + x->column;
+            bits |= c->mask[from + i];
+        }
+        for (int r = 0; r < LANES; r++) reads[r] = (uint16_t)(bits >> r & 1);
+        const cpu_product g = { p + from * LANES, LANES, 1, LANES, row, x->column, reads, 1, one };
+        cpu_product_rows(y, &g, x->t->dim, rows);
+    }
+}
+
+/* The same edge by edge, for a block in which something is not finite: what a row does not read must not reach it. */
+static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_sums *sums)
+{
+    for (int r = 0; r < LANES; r++) {
+        cpu_block block;
+        block.first = 0, block.count = 0;
+        for (int32_t i = 0; i < c->count; i++) {
+            if (!(c->mask[i] >> r & 1)) continue;
+            block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];
+            block.kind[block.count] = c->kind[i], block.source[block.count++] = c->source[i];
+        }
+        GSA_CPU(back_block)(x->t, x->tile->row + r, &block, x->head, x->head + 1, sums);
+    }
+}
+
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t first, int32_t last,
+                            const ref_label_sums *sums)
+{
+    for (int32_t h = first; h < last; h++) {
+        tile_head x;
+        cpu_columns c;
+        x.t = t, x.tile = tile, x.head = h;
+        c.first = c.count = 0;
+        prepare(&x);
+        while (cpu_next_columns(t, tile, &c)) {
+            if (!slopes(&x, &c)) {
+                by_rows(&x, &c, sums);
+                continue;
+            }
+            add_queries(&x, &c);
+            add_sources(&x, &c, 0, x.ds, x.q);
+            add_sources(&x, &c, 1, x.p, x.dout);
+        }
+    }
+}

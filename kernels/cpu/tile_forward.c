@@ -1,0 +1,85 @@
+/* tile_forward.c - attention of a tile's rows: per head, columns by blocks of BLOCK, with a running maximum and sum for each row. */
+#include <float.h>
+#include <math.h>
+#include "kernels/cpu/tile.h"
+
+typedef struct tile_state { /* of LANES rows. sum - lost is the sum of exp(s - top), compensated (Kahan) */
+    vec top, sum, lost;
+} tile_state;
+
+/* s <- exp(s - top), 0 outside the mask; returns by what is shrunk what stands so far. */
+static vec absorb(tile_state *state, const cpu_columns *c, float *s)
+{
+    vec top = state->top, sum = vec_zero();
+    for (int32_t i = 0; i < c->count; i++) {
+        const vec x = vec_keep(lanes_of_bits(c->mask[i]), vec_load(s + i * LANES), vec_all(-INFINITY));
+        vec_store(s + i * LANES, x);
+        top = vec_max(x, top);
+    }
+    for (int32_t i = 0; i < c->count; i++) {
+        const vec p = vec_exp(vec_sub(vec_load(s + i * LANES), top));
+        vec_store(s + i * LANES, p);
+        sum = vec_add(sum, p);
+    }
+    const vec shrink = vec_exp(vec_sub(state->top, top)), before = vec_mul(state->sum, shrink);
+    const vec more = vec_sub(sum, vec_mul(state->lost, shrink));
+    state->top = top, state->sum = vec_add(before, more);
+    state->lost = vec_sub(vec_sub(state->sum, before), more);
+    return shrink;
+}
+
+/* o[r] <- keep[r] o[r] + sum_c p[c][r] v[c]; keep NULL: o is not read. */
+static void mix(const cpu_columns *c, const float *p, const float *keep, float *o, int64_t width, int64_t at, int32_t dim)
+{
+    for (int r = 0; r < LANES; r += TILE_ROWS) {
+        float *y[TILE_ROWS];
+        const cpu_product g = {
+            p + r, 1, LANES, c->count, c->v, at, c->mask, ((1u << TILE_ROWS) - 1) << r, keep ? keep + r : NULL
+        };
+        for (int i = 0; i < TILE_ROWS; i++) y[i] = o + (r + i) * width;
+        cpu_product_rows(y, &g, dim, TILE_ROWS);
+    }
+}
+
+/* o[r] <- share[r] o[r], 0 where share is; returns whether all is finite. */
+static int finish(float *o, int64_t width, int32_t dim, const float *share)
+{
+    vec odd = vec_zero();
+    for (int r = 0; r < LANES; r++)
+        for (int32_t i = 0; i < dim; i += LANES) {
+            const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
+            const vec y = vec_mul(vec_load_first(o + r * width + i, end), vec_all(share[r]));
+            vec_store_first(o + r * width + i, end, share[r] == 0 ? vec_zero() : y);
+            odd = vec_fma(y, vec_zero(), odd);
+        }
+    return !vec_has_nan(odd);
+}
+
+static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
+{
+    const int64_t column = (int64_t)head * t->dim, at = tile->row * t->width + column;
+    float *o = (float *)t->args->out + at, *lse = (float *)t->args->lse + tile->row * t->heads + head;
+    float qt[TILE_DIM * LANES], s[BLOCK * LANES], share[LANES];
+    tile_state state = { vec_all(-FLT_MAX), vec_zero(), vec_zero() };
+    cpu_columns c;
+    c.first = c.count = 0;
+    cpu_turn(qt, (const float *)t->args->q + at, t->width, t->dim, t->scale);
+    while (cpu_next_columns(t, tile, &c)) {
+        cpu_tile_dots(s, qt, c.k, column, t->dim, c.count);
+        vec_store(share, absorb(&state, &c, s));
+        mix(&c, s, c.first ? share : NULL, o, t->width, column, t->dim);
+    }
+    const vec sum = vec_sub(state.sum, state.lost);
+    float each[LANES];
+    vec_store(each, vec_add(state.top, vec_log(sum)));
+    for (int r = 0; r < LANES; r++) lse[(int64_t)r * t->heads] = each[r];
+    vec_store(share, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
+    return finish(o, t->width, t->dim, share);
+}
+
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile)
+{
+    for (int32_t h = 0; h < t->heads; h++)
+        if (!forward_head(t, tile, h)) return 0;
+    return 1;
+}
