@@ -13,6 +13,8 @@ enum {
     TILE_COLUMNS = 8192,   /* sources of a tile at most */
     TILE_CLUSTERS = 64,    /* ranges of neighbouring sources at most */
     TILE_DIM = 256,        /* columns of a head at most */
+    TILE_LABELS = 512,     /* labels of a tile at most, and */
+    TILE_PLACED = 1024,    /* its sources, where labels matter */
     TILE_ROWS = LANES / 4, /* rows of a product that stand in registers at once */
 };
 
@@ -25,6 +27,9 @@ typedef struct cpu_tile {
     int32_t columns, clusters;
     cpu_cluster cluster[TILE_CLUSTERS];
     uint16_t mask[TILE_COLUMNS]; /* bit r: row + r reads the column */
+    /* Where labels matter: which ones there are, and which one row r reads column c by, as a place among them. */
+    int32_t labels, label[TILE_LABELS];
+    uint16_t place[TILE_PLACED * LANES]; /* [columns][LANES] */
 } cpu_tile;
 
 typedef struct cpu_columns { /* at most BLOCK columns of a tile */
@@ -69,6 +74,29 @@ static inline int32_t cpu_next_columns(const ref_attend *t, const cpu_tile *tile
         }
     }
     return c->count;
+}
+
+/* The label vectors of a tile. */
+static inline void cpu_tile_vectors(const ref_attend *t, const cpu_tile *tile, const float **r)
+{
+    for (int32_t l = 0; l < tile->labels; l++) r[l] = t->r + (int64_t)tile->label[l] * t->dim;
+}
+
+/* What labels add to scores: s[c][r] += of[place[c][r]][r]. */
+static inline void cpu_add_label_scores(const cpu_tile *tile, const cpu_columns *c, const float *of, float *s)
+{
+    for (int32_t i = 0; tile->labels > 0 && i < c->count; i++)
+        vec_store(s + i * LANES,
+                  vec_add(vec_load(s + i * LANES), vec_lookup(of, tile->place + (int64_t)(c->first + i) * LANES)));
+}
+
+/* of[l][r] += b of label l and the head. */
+static inline void cpu_add_label_bias(const ref_attend *t, const cpu_tile *tile, int32_t head, float *of)
+{
+    for (int32_t l = 0; t->bias && l < tile->labels; l++) {
+        const vec bias = vec_all(t->bias[(int64_t)tile->label[l] * t->heads + head]);
+        vec_store(of + l * LANES, vec_add(vec_load(of + l * LANES), bias));
+    }
 }
 
 /* qt[i][r] = scale x[r stride + i]: `dim` columns of LANES rows, turned. */

@@ -12,9 +12,28 @@ typedef struct tile_head {
     const float *q[LANES], *dout[LANES];
     float *dq[LANES];
     float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES]; /* qt is scaled */
-    float p[BLOCK * LANES], ds[BLOCK * LANES];           /* ds is scaled */
-    vec lse, inner;                                      /* D */
+    float p[BLOCK * LANES], ds[BLOCK * LANES];
+    float of[TILE_LABELS * LANES], slope[TILE_LABELS * LANES]; /* what labels add to scores; sums of ds by label */
+    const float *vectors[TILE_LABELS];
+    int odd;        /* a label vector is not finite */
+    vec lse, inner; /* D */
 } tile_head;
+
+/* What labels add to scores, and zeros for the sums of their slopes. */
+static void prepare_labels(tile_head *x)
+{
+    const int32_t labels = x->tile->labels;
+    vec odd = vec_zero();
+    memset(x->of, 0, sizeof(float) * LANES * (size_t)labels);
+    memset(x->slope, 0, sizeof(float) * LANES * (size_t)labels);
+    if (x->t->r) {
+        cpu_tile_vectors(x->t, x->tile, x->vectors);
+        cpu_tile_dots(x->of, x->qt, x->vectors, 0, x->t->dim, labels);
+        for (int32_t l = 0; l < labels; l++) odd = vec_fma(vec_load(x->of + l * LANES), vec_zero(), odd);
+    }
+    x->odd = vec_has_nan(odd);
+    cpu_add_label_bias(x->t, x->tile, x->head, x->of);
+}
 
 static void prepare(tile_head *x)
 {
@@ -36,6 +55,7 @@ static void prepare(tile_head *x)
         x->dq[r] = args->dq ? (float *)args->dq + row + x->column : NULL;
     }
     x->lse = vec_load(each);
+    prepare_labels(x);
 }
 
 /* p and ds of a block of columns; 0 when something is not finite. */
@@ -45,13 +65,29 @@ static int slopes(tile_head *x, const cpu_columns *c)
     cpu_tile_dots(x->p, x->qt, c->k, x->column, x->t->dim, c->count);
     cpu_tile_dots(x->ds, x->doutt, c->v, x->column, x->t->dim, c->count);
     for (int32_t i = 0; i < c->count; i++) {
-        const vec s = vec_load(x->p + i * LANES), g = vec_load(x->ds + i * LANES);
-        const vec p = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
+        vec s = vec_load(x->p + i * LANES);
+        const vec g = vec_load(x->ds + i * LANES);
         odd = vec_fma(s, vec_zero(), vec_fma(g, vec_zero(), odd));
+        if (x->tile->labels > 0) s = vec_add(s, vec_lookup(x->of, x->tile->place + (int64_t)(c->first + i) * LANES));
+        const vec p = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
         vec_store(x->p + i * LANES, p);
-        vec_store(x->ds + i * LANES, vec_mul(vec_mul(p, vec_sub(g, x->inner)), vec_all(x->t->scale)));
+        vec_store(x->ds + i * LANES, vec_mul(p, vec_sub(g, x->inner)));
     }
-    return !vec_has_nan(odd);
+    return !x->odd && !vec_has_nan(odd);
+}
+
+/* Adds ds to the sums of its labels, then scales it. */
+static void sum_labels(tile_head *x, const cpu_columns *c)
+{
+    for (int32_t i = 0; x->tile->labels > 0 && i < c->count; i++) {
+        const uint16_t *place = x->tile->place + (int64_t)(c->first + i) * LANES;
+        for (unsigned bits = c->mask[i]; bits; bits &= bits - 1) {
+            const int r = __builtin_ctz(bits);
+            x->slope[place[r] * LANES + r] += x->ds[i * LANES + r];
+        }
+    }
+    for (int32_t i = 0; i < c->count * LANES; i += LANES)
+        vec_store(x->ds + i, vec_mul(vec_load(x->ds + i), vec_all(x->t->scale)));
 }
 
 static void add_queries(tile_head *x, const cpu_columns *c)
@@ -64,14 +100,22 @@ static void add_queries(tile_head *x, const cpu_columns *c)
     }
 }
 
-/* y[c] += sum_r p[c][r] row[r]: dK and dV, whose rows are NULL where their kind wants none. */
-static void add_sources(const tile_head *x, const cpu_columns *c, int values, const float *p, const float *const *row)
+/* y[i] += sum_r p[i][r] row[r] for `rows` rows y, 1 or TILE_ROWS; r where bits says so. */
+static void add_rows(const tile_head *x, float *const *y, int rows, const float *p, const float *const *row, unsigned bits)
 {
     float one[TILE_ROWS];
+    uint16_t reads[LANES];
     for (int i = 0; i < TILE_ROWS; i++) one[i] = 1;
+    for (int r = 0; r < LANES; r++) reads[r] = (uint16_t)(bits >> r & 1);
+    const cpu_product g = { p, LANES, 1, LANES, row, x->column, reads, 1, one };
+    cpu_product_rows(y, &g, x->t->dim, rows);
+}
+
+/* dK or dV, whose rows are NULL where their kind wants none. */
+static void add_sources(const tile_head *x, const cpu_columns *c, int values, const float *p, const float *const *row)
+{
     for (int32_t from = 0, rows; from < c->count; from += rows) {
         float *y[TILE_ROWS];
-        uint16_t reads[LANES];
         unsigned bits = 0;
         rows = from + TILE_ROWS <= c->count && c->kind[from] == c->kind[from + TILE_ROWS - 1] ? TILE_ROWS : 1;
         const gsa_part *part = &x->t->args->parts[c->kind[from]];
@@ -81,9 +125,33 @@ static void add_sources(const tile_head *x, const cpu_columns *c, int values, co
             y[i] = plane + c->source[from + i] * x->t->width + x->column;
             bits |= c->mask[from + i];
         }
-        for (int r = 0; r < LANES; r++) reads[r] = (uint16_t)(bits >> r & 1);
-        const cpu_product g = { p + from * LANES, LANES, 1, LANES, row, x->column, reads, 1, one };
-        cpu_product_rows(y, &g, x->t->dim, rows);
+        add_rows(x, y, rows, p + from * LANES, row, bits);
+    }
+}
+
+/* What the sums of slopes give: db_l, dr_l and the labels' part of dq. */
+static void add_labels(tile_head *x, const ref_label_sums *sums)
+{
+    const ref_attend *t = x->t;
+    const int32_t labels = x->tile->labels;
+    uint16_t reads[TILE_LABELS];
+    float one[LANES];
+    vec_store(one, vec_all(1));
+    for (int32_t l = 0; l < labels; l++) {
+        const vec slope = vec_load(x->slope + l * LANES);
+        reads[l] = (uint16_t)vec_bits_nonzero(slope);
+        if (sums->db) sums->db[(int64_t)x->tile->label[l] * sums->group + x->head - sums->first_head] += vec_sum(slope);
+        vec_store(x->slope + l * LANES, vec_mul(slope, vec_all(t->scale)));
+    }
+    for (int32_t l = 0, rows; sums->dr && l < labels; l += rows) {
+        float *y[TILE_ROWS];
+        rows = l + TILE_ROWS <= labels ? TILE_ROWS : 1;
+        for (int32_t i = 0; i < rows; i++) y[i] = sums->dr + (int64_t)x->tile->label[l + i] * t->dim;
+        add_rows(x, y, rows, x->slope + l * LANES, x->q, ~0u);
+    }
+    for (int r = 0; r < LANES && t->r && x->dq[0]; r += TILE_ROWS) {
+        const cpu_product g = { x->slope + r, 1, LANES, labels, x->vectors, 0, reads, ((1u << TILE_ROWS) - 1) << r, one };
+        cpu_product_rows(x->dq + r, &g, t->dim, TILE_ROWS);
     }
 }
 
@@ -96,7 +164,13 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
         for (int32_t i = 0; i < c->count; i++) {
             if (!(c->mask[i] >> r & 1)) continue;
             block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];
-            block.kind[block.count] = c->kind[i], block.source[block.count++] = c->source[i];
+            block.kind[block.count] = c->kind[i], block.source[block.count] = c->source[i];
+            if (x->tile->labels > 0) {
+                const int32_t l = x->tile->place[(int64_t)(c->first + i) * LANES + r];
+                block.label[block.count] = x->tile->label[l];
+                if (x->t->r) block.r[block.count] = x->vectors[l];
+            }
+            block.count++;
         }
         GSA_CPU(back_block)(x->t, x->tile->row + r, &block, x->head, x->head + 1, sums);
     }
@@ -108,6 +182,7 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t f
     for (int32_t h = first; h < last; h++) {
         tile_head x;
         cpu_columns c;
+        int finite = 0;
         x.t = t, x.tile = tile, x.head = h;
         c.first = c.count = 0;
         prepare(&x);
@@ -116,9 +191,12 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t f
                 by_rows(&x, &c, sums);
                 continue;
             }
+            sum_labels(&x, &c);
             add_queries(&x, &c);
             add_sources(&x, &c, 0, x.ds, x.q);
             add_sources(&x, &c, 1, x.p, x.dout);
+            finite = 1; /* so are all queries */
         }
+        if (finite && tile->labels > 0) add_labels(&x, sums);
     }
 }

@@ -55,17 +55,30 @@ static int finish(float *o, int64_t width, int32_t dim, const float *share)
     return !vec_has_nan(odd);
 }
 
+/* of[l][r] = scale q_r . r_l + b_l. */
+static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of)
+{
+    const float *vectors[TILE_LABELS];
+    if (t->r) {
+        cpu_tile_vectors(t, tile, vectors);
+        cpu_tile_dots(of, qt, vectors, 0, t->dim, tile->labels);
+    } else memset(of, 0, sizeof(float) * LANES * (size_t)tile->labels);
+    cpu_add_label_bias(t, tile, head, of);
+}
+
 static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
 {
     const int64_t column = (int64_t)head * t->dim, at = tile->row * t->width + column;
     float *o = (float *)t->args->out + at, *lse = (float *)t->args->lse + tile->row * t->heads + head;
-    float qt[TILE_DIM * LANES], s[BLOCK * LANES], share[LANES];
+    float qt[TILE_DIM * LANES], s[BLOCK * LANES], share[LANES], of[TILE_LABELS * LANES];
     tile_state state = { vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     cpu_columns c;
     c.first = c.count = 0;
     cpu_turn(qt, (const float *)t->args->q + at, t->width, t->dim, t->scale);
+    score_labels(t, tile, head, qt, of);
     while (cpu_next_columns(t, tile, &c)) {
         cpu_tile_dots(s, qt, c.k, column, t->dim, c.count);
+        cpu_add_label_scores(tile, &c, of, s);
         vec_store(share, absorb(&state, &c, s));
         mix(&c, s, c.first ? share : NULL, o, t->width, column, t->dim);
     }

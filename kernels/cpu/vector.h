@@ -38,6 +38,7 @@ static inline vec vec_zero_below(vec x, vec value, float least)                 
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline unsigned vec_bits_nonzero(vec x) { return _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NEQ_UQ); }
 static inline int vec_has_nan(vec x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
 static inline vec vec_unless_zero(vec x, vec value, vec zero) /* value, `zero` where x is 0 */
 {
@@ -95,6 +96,7 @@ static inline vec vec_zero_below(vec x, vec value, float least)
 {
     return _mm256_and_ps(_mm256_cmp_ps(x, vec_all(least), _CMP_NLT_UQ), value);
 }
+static inline unsigned vec_bits_nonzero(vec x) { return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, vec_zero(), _CMP_NEQ_UQ)); }
 static inline int vec_has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0; }
 static inline vec vec_unless_zero(vec x, vec value, vec zero)
 {
@@ -129,6 +131,20 @@ static inline vec vec_fold(const vec w[QUADS])
     return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
 }
 #endif
+
+/* Lane r: of[place[r]][r], a matrix with rows of LANES. */
+static inline vec vec_lookup(const float *of, const uint16_t *place)
+{
+#if GSA_CPU_LANES == 16
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i row = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)place)), 4);
+    return _mm512_i32gather_ps(_mm512_add_epi32(row, lane), of, 4);
+#else
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i row = _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)place)), 3);
+    return _mm256_i32gather_ps(of, _mm256_add_epi32(row, lane), 4);
+#endif
+}
 
 /* The quads of w[0 .. QUADS-1] as a matrix, transposed. */
 static inline void vec_turn_quads(vec w[QUADS])
@@ -166,6 +182,14 @@ static inline vec vec_sum_fours(vec a, vec b, vec c, vec d)
 {
     const vec ab = vec_add(vec_unpack_low(a, b), vec_unpack_high(a, b)), cd = vec_add(vec_unpack_low(c, d), vec_unpack_high(c, d));
     return vec_add(vec_pairs_low(ab, cd), vec_pairs_high(ab, cd));
+}
+
+static inline float vec_sum(vec x)
+{
+    float each[LANES], sum = 0;
+    vec_store(each, x);
+    for (int i = 0; i < LANES; i++) sum += each[i];
+    return sum;
 }
 
 /* Of each four lanes: their sum, their maximum, in all four. */

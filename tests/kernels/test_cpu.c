@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(every_width_and_window)
 {
-    static const int flags[] = { 0, 1, 4, 5, 2, 32 }; /* none; vectors; dropout; both; bias; gradients of v alone */
+    static const int flags[] = { 0, 1, 4, 5, 2, 32, 3, 66 }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++)
             for (int w = (f + _i) % 2; w < GSA_COUNT(windows); w += 2)
