@@ -138,6 +138,8 @@ static const gsa_option options[] = {
     { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph: attention heads" },
     { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel: numbers of a head" },
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
+    { "against", GSA_OPTION_TEXTS, "DEVICE[/N]", NULL, NULL, 0, 0,
+      "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512; N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
     { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },
     { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up" },
@@ -159,6 +161,7 @@ const gsa_verb gsa_verb_bench = {
     .notes = "kernel: one attend forward and backward over all phases of a layer. graph: emit, batch, plan. train: whole "
              "recipes, "
              "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text.\nTimes are "
-             "medians over the rounds; the spread is (largest - smallest) / median.",
+             "medians over the rounds; the spread is (largest - smallest) / median. Of kernels on the CPU in float, `floor` "
+             "is the share of the time that no kernel can be below (docs/kernels.md), and what binds it: compute or memory.",
     .run = run
 };

@@ -5,16 +5,19 @@
 #ifndef GSA_BENCH_H
 #define GSA_BENCH_H
 #include <jansson.h>
+#include "bench_ceilings.h"
 #include "graph/batch.h"
 #include "verbs.h"
 
-enum { GSA_BENCH_SERIES = 3 };
+enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8 };
 
 typedef struct gsa_bench_case {
-    char name[96], detail[64];      /* "star:cyclic=0", "n=512" */
-    json_t *facts;                  /* of the case, go into the JSON: length, edges, ... */
-    double flops[GSA_BENCH_SERIES]; /* of one run of each series, or what bench->rate counts; 0: no rate is shown */
-    double items;                   /* edges or tokens, for ns an item; 0: not shown */
+    char name[96], detail[64];           /* "star:cyclic=0", "n=512" */
+    json_t *facts;                       /* of the case, go into the JSON: length, edges, ... */
+    double flops[GSA_BENCH_SERIES];      /* of one run of each series, or what bench->rate counts; 0: no rate is shown */
+    double floor[GSA_BENCH_SERIES];      /* seconds below which no run of the series can be; 0: not known */
+    const char *bound[GSA_BENCH_SERIES]; /* what the floor is made of: "memory", "compute" */
+    double items;                        /* edges or tokens, for ns an item; 0: not shown */
     void *state;
     gsa_status (*run)(void *state, double *seconds, gsa_error *error);
     gsa_status (*explain)(void *state, gsa_output *out, gsa_error *error); /* or NULL */
@@ -27,6 +30,12 @@ typedef struct gsa_bench_rate { /* of flops in a second */
     double unit;                /* 1e-9 */
 } gsa_bench_rate;
 
+typedef struct gsa_bench_side { /* where kernels are measured: --device and --threads, then each --against */
+    char device[24];
+    int threads;
+    gsa_ceilings ceilings; /* of the host at so many threads */
+} gsa_bench_side;
+
 typedef struct gsa_bench {
     const gsa_system *system;
     const gsa_args *args;
@@ -37,6 +46,8 @@ typedef struct gsa_bench {
     int n_series, runs, threads;
     gsa_bench_case *cases;
     int n_cases;
+    gsa_bench_side sides[GSA_BENCH_SIDES]; /* kernel alone */
+    int n_sides;
 } gsa_bench;
 
 /* A new case at the end of bench->cases, zeroed; NULL and a sentence without memory. Its address holds until the next call. */

@@ -1,9 +1,12 @@
 /* bench_kernel.c - gsa bench kernel: attend forward and backward over all attend phases of one layer. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 #include "graph/plan.h"
-#include "kernels/backend.h"
+#include "kernels/cpu/cpu.h"
+#include "topologies/words.h"
 
 typedef struct gsa_phase_case { /* one phase's call: everything in backend memory */
     gsa_edges edges;
@@ -15,6 +18,7 @@ typedef struct gsa_phase_case { /* one phase's call: everything in backend memor
 
 typedef struct gsa_kernel_case {
     gsa_bench *bench;
+    const gsa_bench_side *side;
     gsa_pattern *pattern;
     gsa_batch *batch;
     gsa_backend *backend;
@@ -170,6 +174,32 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     return status == GSA_OK ? GSA_OK : give_up(one, status, error);
 }
 
+/* The level of vectors that a side runs at, -1: none. */
+static int level_of(const char *device)
+{
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = { { "auto", GSA_CPU_BEST },
+                   { "cpu", GSA_CPU_BEST },
+                   { "cpu-plain", GSA_CPU_PLAIN },
+                   { "cpu-avx2", GSA_CPU_AVX2 },
+                   { "cpu-avx512", GSA_CPU_AVX512 } };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(device, levels[i].name) == 0) return levels[i].level;
+    return -1;
+}
+
+static void explain_tiles(const gsa_kernel_case *one, const gsa_attend_args *call, gsa_output *out)
+{
+    const int level = level_of(one->side->device), here = one->backend->shares_host_memory && one->backend->real == GSA_F32;
+    const gsa_cpu_probe *probe = level >= 0 && here ? gsa_cpu_probe_of(level) : NULL;
+    if (!probe) return;
+    gsa_output_format(out,
+                      "%s: %" PRId64 " of %" PRId64 " rows in tiles of %d that share their sources, the others one by one\n",
+                      one->backend->name, probe->tiled_rows(call), call->edges->rows, probe->lanes);
+}
+
 static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
 {
     const gsa_kernel_case *one = state;
@@ -183,6 +213,7 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
         gsa_plan_explain(plan, text, sizeof text);
         gsa_output_format(out, "phase %s\n%s", one->phases[p].name, text);
         gsa_plan_release(one->bench->system, plan);
+        explain_tiles(one, &one->phases[p].call, out);
     }
     return GSA_OK;
 }
@@ -195,8 +226,10 @@ static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error
                                   .length = length,
                                   .heads = (int32_t)gsa_args_number(args, "heads", 1) };
     gsa_instance *instance;
+    const int level = level_of(one->side->device), forced = level > GSA_CPU_BEST;
     gsa_status status =
-        gsa_backend_open(one->bench->system, gsa_args_text(args, "device"), real, one->bench->threads, &one->backend, error);
+        forced ? gsa_backend_cpu(one->bench->system, level, one->side->threads, &one->backend, error)
+               : gsa_backend_open(one->bench->system, one->side->device, real, one->side->threads, &one->backend, error);
     if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
     status = gsa_bench_batch(one->bench, one->pattern, instance, &one->batch, error);
@@ -204,42 +237,131 @@ static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error
     return status == GSA_OK ? fill_phases(one, error) : status;
 }
 
+/* What no kernel can do without, in numbers and bytes: docs/kernels.md has the equations. */
+typedef struct gsa_kernel_work {
+    double flops, bytes;
+} gsa_kernel_work;
+
+static void add_work(const gsa_attend_args *call, gsa_kernel_work work[2])
+{
+    const gsa_edges *e = call->edges;
+    const double width = (double)call->heads * call->head_dim, rows = (double)e->rows, edges = (double)e->edge_total;
+    const double lists = (double)e->run_total * sizeof(gsa_run) + 16 * rows, table = rows * width * e->labels;
+    const double labelled = call->label_vectors == NULL ? 0 : edges * width < 2 * table ? edges * width : 2 * table;
+    double sources = 0;
+    for (int k = 0; k < e->kinds; k++) sources += (double)e->part_rows[k];
+    work[0].flops += 4 * edges * width + 5 * edges * call->heads + labelled;
+    work[0].bytes += 4 * width * (2 * rows + 2 * sources) + 4 * rows * call->heads + lists;
+    work[1].flops += 10 * edges * width + 8 * edges * call->heads + 2 * rows * width + 2 * labelled;
+    work[1].bytes += 4 * width * (4 * rows + 4 * sources) + 8 * rows * call->heads + 2 * lists;
+}
+
+static void note_floor(gsa_bench_case *slot, const gsa_kernel_case *one, const gsa_kernel_work work[2])
+{
+    const gsa_ceilings *c = &one->side->ceilings;
+    if (c->threads == 0 || !one->backend->shares_host_memory || one->backend->real != GSA_F32) return;
+    for (int s = 0; s < 2; s++) {
+        const double compute = work[s].flops / c->flops, reading = work[s].bytes / gsa_ceilings_rate(c, work[s].bytes);
+        slot->floor[s] = compute > reading ? compute : reading;
+        slot->bound[s] = compute > reading ? "compute" : "memory";
+    }
+}
+
 /* Forward multiplies q.k and p v; backward recomputes q.k and adds do.v, dq, dk, dv: 2 flops for each of 2 and 5 products. */
 static void note_work(gsa_bench_case *slot, const gsa_kernel_case *one, int32_t length)
 {
     int64_t edges = 0;
+    gsa_kernel_work work[2] = { { 0 } };
     for (int p = 0; p < one->n_phases; p++) {
         const gsa_attend_args *call = &one->phases[p].call;
         const double products = (double)call->edges->edge_total * call->heads * call->head_dim;
         slot->flops[0] += 4 * products, slot->flops[1] += 10 * products;
         edges += call->edges->edge_total;
+        add_work(call, work);
     }
     slot->items = (double)edges;
+    note_floor(slot, one, work);
     json_object_set_new(slot->facts, "length", json_integer(length));
     json_object_set_new(slot->facts, "edges", json_integer(edges));
     json_object_set_new(slot->facts, "heads", json_integer(gsa_args_number(one->bench->args, "heads", 1)));
     json_object_set_new(slot->facts, "head_dim", json_integer(gsa_args_number(one->bench->args, "head-dim", 1)));
     json_object_set_new(slot->facts, "batch", json_integer(gsa_args_number(one->bench->args, "batch", 1)));
     json_object_set_new(slot->facts, "backend", json_string(one->backend->name));
+    json_object_set_new(slot->facts, "threads", json_integer(one->side->threads));
+    json_object_set_new(slot->facts, "bytes", json_pack("[f, f]", work[0].bytes, work[1].bytes));
 }
 
-static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error)
+static gsa_status add_side(gsa_bench *bench, const gsa_bench_side *side, gsa_pattern *pattern, int32_t length,
+                           gsa_error *error)
 {
     gsa_bench_case *slot = gsa_bench_add(bench, error);
     if (!slot) return GSA_ERR_MEMORY;
     gsa_kernel_case *one = gsa_alloc_zero(bench->system, 1, sizeof *one);
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
-    one->bench = bench, one->pattern = gsa_pattern_retain(pattern);
+    one->bench = bench, one->side = side, one->pattern = gsa_pattern_retain(pattern);
     slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
-    snprintf(slot->detail, sizeof slot->detail, "n=%d", length);
+    if (bench->n_sides == 1) snprintf(slot->detail, sizeof slot->detail, "n=%d", length);
+    else snprintf(slot->detail, sizeof slot->detail, "n=%d %s/%d", length, side->device, side->threads);
     const gsa_status status = prepare(one, length, error);
     if (status == GSA_OK) note_work(slot, one, length);
+    return status;
+}
+
+static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < bench->n_sides && status == GSA_OK; i++)
+        status = add_side(bench, &bench->sides[i], pattern, length, error);
+    return status;
+}
+
+/* "cpu-avx2/2": the device, and the threads where they are not --threads. */
+static gsa_status read_side(const gsa_bench *bench, const char *text, gsa_bench_side *side, gsa_error *error)
+{
+    char shown[GSA_SHOWN], *end;
+    const char *slash = strchr(text, '/');
+    const size_t length = slash ? (size_t)(slash - text) : strlen(text);
+    const long threads = slash ? strtol(slash + 1, &end, 10) : bench->threads;
+    if (length >= sizeof side->device || threads < 1 || threads > 4096 || (slash && (*end || slash[1] == 0)))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--against %s: expected a device and, after a slash, 1 to 4096 threads",
+                        gsa_word_show(text, shown));
+    memcpy(side->device, text, length);
+    side->device[length] = 0;
+    side->threads = (int)threads;
+    return GSA_OK;
+}
+
+/* Sides with the same number of threads have the same ceilings. */
+static gsa_status measure_ceilings(gsa_bench *bench, int side, gsa_error *error)
+{
+    const int64_t row = 4 * gsa_args_number(bench->args, "head-dim", 1);
+    for (int i = 0; i < side; i++)
+        if (bench->sides[i].threads == bench->sides[side].threads) {
+            bench->sides[side].ceilings = bench->sides[i].ceilings;
+            return GSA_OK;
+        }
+    return gsa_ceilings_measure(bench->system, bench->sides[side].threads, row, &bench->sides[side].ceilings, error);
+}
+
+static gsa_status add_sides(gsa_bench *bench, gsa_error *error)
+{
+    int more;
+    const char *const *against = gsa_args_texts(bench->args, "against", &more);
+    if (more >= GSA_BENCH_SIDES)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--against is given %d times, expected at most %d", more,
+                        GSA_BENCH_SIDES - 1);
+    gsa_status status = GSA_OK;
+    for (int i = 0; i <= more && status == GSA_OK; i++, bench->n_sides++) {
+        status = read_side(bench, i ? against[i - 1] : gsa_args_text(bench->args, "device"), &bench->sides[i], error);
+        if (status == GSA_OK) status = measure_ceilings(bench, i, error);
+    }
     return status;
 }
 
 gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error)
 {
     bench->series[0] = "forward", bench->series[1] = "backward", bench->n_series = 2;
-    return gsa_bench_each_pattern(bench, add, error);
+    const gsa_status status = add_sides(bench, error);
+    return status == GSA_OK ? gsa_bench_each_pattern(bench, add, error) : status;
 }

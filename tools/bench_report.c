@@ -22,12 +22,27 @@ static gsa_spread spread_of(double *seconds, int count)
     return (gsa_spread){ median, seconds[0], seconds[count - 1] };
 }
 
+static int has_floor(const gsa_bench *bench)
+{
+    for (int c = 0; c < bench->n_cases; c++)
+        if (bench->cases[c].floor[0] > 0) return 1;
+    return 0;
+}
+
+static void write_floor(const gsa_bench_case *one, int series, double seconds, gsa_output *out)
+{
+    if (one->floor[series] > 0 && seconds > 0)
+        gsa_output_format(out, " %4.0f%% %-7s", 100 * one->floor[series] / seconds, one->bound[series]);
+    else gsa_output_format(out, " %5s %-7s", "-", "-");
+}
+
 static void write_header(const gsa_bench *bench, gsa_output *out)
 {
     gsa_output_format(out, "%-24s %-14s", bench->what, "");
     for (int s = 0; s < bench->n_series; s++) {
         gsa_output_format(out, " %12s ms %7s", bench->series[s], "spread");
         if (bench->cases[0].flops[s] > 0) gsa_output_format(out, " %8s", bench->rate.name);
+        if (has_floor(bench)) gsa_output_format(out, " %5s %-7s", "floor", "binds");
         if (bench->cases[0].items > 0) gsa_output_format(out, " %9s", "ns/item");
     }
     gsa_output_text(out, "\n");
@@ -45,6 +60,7 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
             gsa_output_format(out, " %15.4f %6.1f%%", 1e3 * t.median, t.median > 0 ? 100 * (t.high - t.low) / t.median : 0);
             if (bench->cases[0].flops[s] > 0)
                 gsa_output_format(out, " %8.2f", t.median > 0 ? bench->rate.unit * one->flops[s] / t.median : 0);
+            if (has_floor(bench)) write_floor(one, s, t.median, out);
             if (bench->cases[0].items > 0)
                 gsa_output_format(out, " %9.2f", one->items > 0 ? 1e9 * t.median / one->items : 0);
         }
@@ -52,6 +68,9 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
     }
     gsa_output_format(out, "%d rounds after a warm-up, %d thread%s, GEMM: %s\n", bench->runs, bench->threads,
                       bench->threads > 1 ? "s" : "", gsa_gemm_library());
+    for (int i = 0; i < bench->n_sides; i++)
+        if (i == 0 || bench->sides[i].threads != bench->sides[i - 1].threads)
+            gsa_ceilings_write(&bench->sides[i].ceilings, out);
 }
 
 static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
@@ -64,6 +83,10 @@ static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
                             json_pack("{s:f, s:f, s:f, s:f}", "median_ms", 1e3 * t.median, "low_ms", 1e3 * t.low, "high_ms",
                                       1e3 * t.high, bench->rate.key,
                                       t.median > 0 ? bench->rate.unit * one->flops[s] / t.median : 0));
+        if (one->floor[s] > 0)
+            json_object_update_new(json_object_get(object, bench->series[s]),
+                                   json_pack("{s:f, s:f, s:s}", "floor_ms", 1e3 * one->floor[s], "share_of_floor",
+                                             t.median > 0 ? one->floor[s] / t.median : 0, "binds", one->bound[s]));
     }
     return object;
 }
@@ -83,6 +106,12 @@ gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_er
     for (int c = 0; c < bench->n_cases; c++) json_array_append_new(cases, case_json(bench, &bench->cases[c]));
     json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION, "gemm",
                             gsa_gemm_library(), "runs", bench->runs, "threads", bench->threads, "cases", cases);
+    json_t *ceilings = json_array();
+    for (int i = 0; i < bench->n_sides; i++)
+        if (bench->sides[i].ceilings.threads > 0)
+            json_array_append_new(ceilings, gsa_ceilings_json(&bench->sides[i].ceilings));
+    if (json_array_size(ceilings) > 0) json_object_set(all, "ceilings", ceilings);
+    json_decref(ceilings);
     json_dump_callback(all, put_json, out, JSON_INDENT(2));
     json_decref(all);
     gsa_output_text(out, "\n");

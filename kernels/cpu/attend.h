@@ -61,12 +61,13 @@ static inline int32_t cpu_quads(int32_t edges)
     return (edges + 3) / 4;
 }
 
-/* Dropout factors of the heads first .. first+heads-1 for a block, as scores stand. */
+/* Dropout factors of the heads first .. first+heads-1 for a block, as scores stand; 0 where there is no edge or head. */
 static inline void cpu_draw(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
                             float *factor)
 {
     const int32_t example = t->drop.example_id[t->edges->row_example[row]], local = t->edges->row_local[row];
     float four[4];
+    memset(factor, 0, sizeof(float) * LANES * (size_t)cpu_quads(block->count));
     for (int32_t e = 0; e < block->count; e++) {
         ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)first / 4, four);
         for (int32_t j = 0; j < heads; j++) factor[cpu_place(e, j)] = four[(first + j) % 4];

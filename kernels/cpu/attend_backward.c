@@ -44,7 +44,7 @@ static vec inner_of(back_group *g, vec *lse)
 static void slopes(back_group *g, const cpu_block *block)
 {
     const ref_attend *t = g->t;
-    float factor[SCORES] = { 0 };
+    float factor[SCORES];
     vec lse;
     const vec inner = inner_of(g, &lse);
     cpu_scores(t, block, g->q, g->first, g->heads, g->p);

@@ -72,7 +72,7 @@ static vec finish_group(softmax_state state, float *lse, int32_t heads)
 
 static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads, float *s)
 {
-    float factor[SCORES] = { 0 };
+    float factor[SCORES];
     if (!t->drop.on) return;
     cpu_draw(t, row, first, heads, block, factor);
     multiply_scores(s, cpu_quads(block->count), factor, LANES);

@@ -2,6 +2,8 @@
 #include "kernels/cpu/cpu.h"
 
 #if defined GSA_HAVE_X86_LEVELS
+extern const gsa_cpu_probe gsa_cpu_avx2_probe, gsa_cpu_avx512_probe;
+
 static void fill_avx2(gsa_backend *b)
 {
     gsa_ref32_avx2_fill(b);
@@ -35,11 +37,12 @@ static const struct {
     const char *name;
     int (*has)(void);
     void (*fill)(gsa_backend *b); /* over ref's table */
+    const gsa_cpu_probe *probe;
 } levels[] = {
-    [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL },
+    [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL, NULL },
 #if defined GSA_HAVE_X86_LEVELS
-    [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2 },
-    [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512 },
+    [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2, &gsa_cpu_avx2_probe },
+    [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512, &gsa_cpu_avx512_probe },
 #endif
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -50,6 +53,19 @@ int gsa_cpu_has(int level)
     return level > GSA_CPU_BEST && level < LEVELS && levels[level].has();
 }
 
+static int best_level(void)
+{
+    int level = LEVELS - 1;
+    while (!levels[level].has()) level--;
+    return level;
+}
+
+const gsa_cpu_probe *gsa_cpu_probe_of(int level)
+{
+    if (level == GSA_CPU_BEST) level = best_level();
+    return gsa_cpu_has(level) ? levels[level].probe : NULL;
+}
+
 gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error)
 {
     static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512" };
@@ -58,8 +74,7 @@ gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa
     if (!gsa_cpu_has(level))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build",
                         words[level]);
-    for (int l = LEVELS - 1; level == GSA_CPU_BEST; l--)
-        if (levels[l].has()) level = l;
+    if (level == GSA_CPU_BEST) level = best_level();
     const gsa_status status = gsa_backend_ref(system, GSA_F32, threads, backend, error);
     if (status != GSA_OK) return status;
     (*backend)->name = levels[level].name;

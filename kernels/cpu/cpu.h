@@ -9,4 +9,15 @@
 void gsa_cpu_avx2_fill(gsa_backend *b);
 void gsa_cpu_avx512_fill(gsa_backend *b);
 
+/* For gsa bench: the ceilings of a level, and what its attention makes of some edges. */
+typedef struct gsa_cpu_probe {
+    int lanes;                                       /* of a vector; `out` below holds two */
+    int64_t (*multiply)(float *out, int64_t rounds); /* returns its floating-point operations */
+    void (*read)(float *out, const float *x, int64_t count);
+    void (*read_rows)(float *out, const float *x, const int32_t *rows, int64_t count, int32_t columns);
+    int64_t (*tiled_rows)(const gsa_attend_args *args); /* rows that are attended to in tiles (tile.h) */
+} gsa_cpu_probe;
+
+const gsa_cpu_probe *gsa_cpu_probe_of(int level); /* NULL for plain C */
+
 #endif

@@ -50,6 +50,7 @@ static const row usage_rows[] = {
     { { "bench", "lexicon", "--lexicon", "dev.tsv", "--text", "utf8.tsv" }, 2, { "utf8.tsv", "UTF-8" }, NULL },
     { { "bench", "train" }, 2, { "gsa bench train", "RECIPE" }, NULL },
     { { "bench", "kernel", "text.ini" }, 2, { "gsa bench kernel", "'text.ini'" }, NULL },
+    { { "bench", "kernel", "--against", "cpu/0" }, 2, { "--against", "'cpu/0'", "1 to 4096" }, NULL },
     { { "bench", "kernel", "--length", "64,,8" }, 2, { "--length", "'64,,8'" }, NULL },
     { { "train" }, 2, { "gsa train", "RECIPE", "--resume" }, NULL },
     { { "eval" }, 2, { "gsa eval", "--model" }, NULL },

@@ -210,6 +210,16 @@ START_TEST(bench)
     json_t *all = json_load_file("b.json", 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 4);
     json_decref(all);
+    run(ARGS("bench", "kernel", "--topology", "window", "--length", "40", "--runs", "1", "--device=cpu", "--threads=1",
+             "--against=ref/2", "--against=cpu-plain", "--json", "b.json"),
+        NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "n=40 ref/2"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "n=40 cpu-plain/1"));
+    all = json_load_file("b.json", 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 3);
+    if (json_object_get(all, "ceilings"))
+        ck_assert_ptr_nonnull(strstr(ran.out, "ceilings of 2 threads")); /* vectors are known here */
+    json_decref(all);
     run(ARGS("bench", "graph", "--topology", "window", "--length", "64", "--runs", "1", "--real", "double", "--json", "-"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"instance_bytes\""));
