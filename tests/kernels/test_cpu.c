@@ -217,7 +217,9 @@ END_TEST
 
 START_TEST(every_width_and_window)
 {
-    static const int flags[] = { 0, 1, 4, 5, 2, 32, 3, 66 }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
+    static const int flags[] = {
+        0, 1, 4, 5, 2, 32, 3, 66
+    }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++)
             for (int w = (f + _i) % 2; w < GSA_COUNT(windows); w += 2)
@@ -277,6 +279,42 @@ START_TEST(what_is_not_read_does_not_matter)
 }
 END_TEST
 
+START_TEST(threads_change_no_bit_of_a_tile)
+{
+    enum { ROWS = 87, HEADS = 5, WIDTH = HEADS * 10, COUNT = ROWS * WIDTH };
+    static const int threads[] = { 1, 2, 3, 8, 16 };
+    static float x[4][COUNT], y[2][6][COUNT], lse[ROWS * HEADS];
+    gsa_dice dice = { 6 };
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_normal(&dice);
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int i = 0; i < GSA_COUNT(threads) && gsa_cpu_has(levels[l].level); i++) {
+            float(*to)[COUNT] = y[i > 0];
+            rig r = { 0 };
+            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, threads[i], &r.b, NULL), GSA_OK);
+            make_windows(&r, windows[_i]);
+            memset(to, 0, sizeof y[0]);
+            const gsa_part kinds[GSA_MAX_KINDS] = { { x[1], x[2], to[1], to[2] }, { x[2], x[1], to[4], to[5] } };
+            const gsa_attend_args args = { .edges = &r.device,
+                                           .heads = HEADS,
+                                           .head_dim = 10,
+                                           .scale = 1,
+                                           .q = x[0],
+                                           .parts = kinds,
+                                           .out = to[0],
+                                           .lse = lse,
+                                           .dout = x[3],
+                                           .dq = to[3] };
+            ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+            ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+            if (i > 0) ck_assert_msg(memcmp(y[0], y[1], sizeof y[0]) == 0, "%s: %d threads", levels[l].name, threads[i]);
+            edges_unload(r.b, &r.device);
+            edges_free(&r.maker);
+            gsa_backend_release(r.b);
+        }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test names[] = { GSA_TEST(levels_have_names_and_refusals), GSA_TEST(devices_have_names) };
@@ -284,7 +322,8 @@ int main(int argc, char **argv)
                                             GSA_LOOP(logarithm_is_close, GSA_COUNT(probes)) };
     static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)),
                                      GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
-                                     GSA_LOOP(what_is_not_read_does_not_matter, 2) };
+                                     GSA_LOOP(what_is_not_read_does_not_matter, 2),
+                                     GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows)) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),
                                       GSA_CASE("rows", rows, 60) };
     return gsa_run_suite("cpu", cases, GSA_COUNT(cases), argc, argv);
