@@ -76,6 +76,18 @@ gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *er
     return gsa_fail(error, GSA_ERR_FORMAT, "a result is no JSON object: %s", why.text);
 }
 
+void gsa_results_shorten(char *stack)
+{
+    char *value = NULL, *to = stack;
+    for (const char *at = stack; *at; at++) {
+        if (*at == '=') *to++ = *at, value = to;
+        else if (*at == '/' && value) to = value;
+        else *to++ = *at;
+        if (strchr(":*,+", *at)) value = NULL;
+    }
+    *to = 0;
+}
+
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error)
 {
     char *bytes, *line;

@@ -19,6 +19,8 @@ gsa_stat gsa_stat_of(const double *x, int n);
 typedef struct gsa_results gsa_results;
 gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, gsa_error *error);
 void gsa_results_release(gsa_results *results); /* NULL does nothing */
+/* A stack's text without the folders of the files it names, in place: "char_word:lexicon=/data/words.txt*2" keeps words.txt. */
+void gsa_results_shorten(char *stack);
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
 /* One line; takes the place of the same run. */
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);

@@ -104,6 +104,10 @@ static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char 
            *own = json_loads(result, 0, NULL);
     if (*data) json_object_set_new(object, "data", json_string(data));
     const int good = object && own && json_object_update(object, own) == 0;
+    const char *stack = json_string_value(json_object_get(own, "encoder"));
+    char *brief = good && stack ? gsa_copy_text(s->system, stack) : NULL;
+    if (brief) gsa_results_shorten(brief), json_object_set_new(object, "encoder", json_string(brief));
+    gsa_release(s->system, brief);
     json_decref(own);
     gsa_recipe_release(&asked);
     if (good) return gsa_json_text(s->system, object, line, error);

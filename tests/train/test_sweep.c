@@ -406,6 +406,22 @@ START_TEST(rows_and_averages)
 }
 END_TEST
 
+START_TEST(folders_are_cut)
+{
+    static const char *const pair[][2] = { { "star*2", "star*2" },
+                                           { "char_word:lexicon=/a/b/words.txt*2", "char_word:lexicon=words.txt*2" },
+                                           { "file:path=x/e.txt:k=3*1,full*1", "file:path=e.txt:k=3*1,full*1" },
+                                           { "a:p=/x/*1,b:q=../y+c:r=z/w", "a:p=*1,b:q=y+c:r=w" },
+                                           { "", "" } };
+    for (int i = 0; i < GSA_COUNT(pair); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", pair[i][0]);
+        gsa_results_shorten(text);
+        ck_assert_str_eq(text, pair[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(nothing_and_nonsense)
 {
     gsa_scratch s;
@@ -444,7 +460,7 @@ int main(int argc, char **argv)
                                            GSA_LOOP(no_plan, GSA_COUNT(bad_plans)) };
     static const gsa_test run_tests[] = { GSA_TEST(made_once), GSA_TEST(stopped_and_gone_on_with),
                                           GSA_LOOP(outcomes_sum_up, 3) };
-    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages),
+    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages), GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
                                       GSA_CASE("results", result_tests, 20) };
