@@ -110,6 +110,8 @@
     KEY(data, encoding, CHOICE, 0, 0, "utf8,latin1,cp1252,mixed", "utf8",                                                   \
         "of the text files; mixed: lines that are not UTF-8 are cp1252")                                                    \
     KEY(data, markup, BOOL, 0, 0, NULL, "0", "1: tags as <br /> are blanks")                                                \
+    KEY(data, empty, CHOICE, 0, 0, "refuse,skip", "refuse",                                                                 \
+        "labelled texts and pairs without a token: an error, or left out and counted")                                      \
     KEY(data, hold, INT, 0, 1e9, NULL, "0",                                                                                 \
         "examples of data.train that are held out as development data where data.dev is empty: the same for every seed")    \
     KEY(data, train_part, INT, 0, 1e9, NULL, "0", "examples of data.train that are trained on at most; 0: all")             \
@@ -142,6 +144,7 @@ enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD 
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED };
+enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };
 
 #endif

@@ -46,22 +46,26 @@ static gsa_status read_header(pair_reader *r, const char *line, int64_t bytes, g
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------------------ */
 
-static gsa_status add_side(pair_reader *r, int s, gsa_slice label, gsa_slice sentence, gsa_error *error)
+static gsa_status cut_side(pair_reader *r, int s, gsa_slice sentence, gsa_error *error)
 {
-    gsa_text_reader *side = &r->side[s];
     char *at = (char *)(uintptr_t)sentence.at; /* ours: the bytes of the file */
-    side->words = 0;
-    const gsa_status status = gsa_text_tokenize(side, at, sentence.bytes, error);
-    if (status != GSA_OK) return status;
-    if (side->words == 0) return FAIL(r, error, "sentence %s is empty: it holds no token", s ? "b" : "a");
-    return gsa_text_add(side, label, 0, side->words, error);
+    r->side[s].words = 0;
+    const gsa_status status = gsa_text_tokenize(&r->side[s], at, sentence.bytes, error);
+    if (status != GSA_OK || r->side[s].words > 0 || (r->options->skip_empty && !r->options->unlabelled)) return status;
+    return FAIL(r, error, "sentence %s is empty: it holds no token", s ? "b" : "a");
 }
 
 static gsa_status add_pair(pair_reader *r, const gsa_slice part[ROLES], gsa_error *error)
 {
     if (part[LABEL].bytes == 0 && !r->options->unlabelled) return FAIL(r, error, "the label is empty");
-    const gsa_status status = add_side(r, 0, part[LABEL], part[A], error);
-    return status == GSA_OK ? add_side(r, 1, (gsa_slice){ "", 0 }, part[B], error) : status;
+    gsa_status status = cut_side(r, 0, part[A], error);
+    if (status == GSA_OK) status = cut_side(r, 1, part[B], error);
+    if (status == GSA_OK && (r->side[0].words == 0 || r->side[1].words == 0)) {
+        r->pairs->side[0].skipped++;
+        return GSA_OK;
+    }
+    if (status == GSA_OK) status = gsa_text_add(&r->side[0], part[LABEL], 0, r->side[0].words, error);
+    return status == GSA_OK ? gsa_text_add(&r->side[1], (gsa_slice){ "", 0 }, 0, r->side[1].words, error) : status;
 }
 
 static gsa_status read_tsv(pair_reader *r, const char *line, int64_t bytes, gsa_error *error)

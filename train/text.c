@@ -205,6 +205,10 @@ static gsa_status add_labelled(gsa_text_reader *reader, gsa_slice label, char *a
 {
     if (label.bytes == 0) return gsa_text_fail(reader, error, "the label is empty");
     const gsa_status status = gsa_text_tokenize(reader, at, bytes, error);
+    if (status == GSA_OK && reader->words == 0 && reader->options->skip_empty) {
+        reader->text->skipped++;
+        return GSA_OK;
+    }
     return status == GSA_OK ? gsa_text_add(reader, label, 0, reader->words, error) : status;
 }
 

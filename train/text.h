@@ -24,6 +24,7 @@ typedef struct gsa_text_options {
     int32_t unlabelled; /* a line is text and nothing else */
     int32_t encoding;   /* gsa_encoding */
     int32_t markup;
+    int32_t skip_empty; /* labelled examples without a token are left out and counted, not refused */
     const char *columns; /* tsv: as data.columns; NULL or "": label,text */
 } gsa_text_options;
 
@@ -34,6 +35,7 @@ typedef struct gsa_text {
     int64_t n_spills;
     int32_t format;  /* as found */
     int32_t longest; /* tokens of the longest example */
+    int64_t skipped; /* examples without a token */
     int64_t examples, tokens, example_room, token_room;
     int64_t *offset;  /* [examples+1]: first token */
     int64_t *line;    /* [examples] */

@@ -137,6 +137,8 @@ static const struct {
     { "pos\ta\nneg\tb\tc\n", "t.txt:2: the line has 3 columns", { 0 } },
     { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
     { "pos\ta\nneg\t  \n", "t.txt:2: the example is empty", { 0 } },
+    { "pos\t\nneg\t  \n", "t.txt: the file holds no example", { .skip_empty = 1 } },
+    { "a\n \n", "t.txt:2: the example is empty", { .skip_empty = 1, .unlabelled = 1 } },
     { "pos\ta\n\nneg\tb\n", "t.txt:2: the line is empty", { 0 } },
     { "pos\ta\nneg\tb\xff\n", "t.txt:2: invalid UTF-8 at byte 6 of the line", { 0 } },
     { "pos\ta\nn\xc3\tb\n", "t.txt:2: invalid UTF-8 at byte 2 of the line", { 0 } },
@@ -227,6 +229,19 @@ static const struct {
     int format;
 } nul[] = { { "x\ta%b\n", GSA_TEXT_TSV },           { "x%\ta\n", GSA_TEXT_TSV }, { "__label__x a%\n", GSA_TEXT_FASTTEXT },
             { "(3 (2 a%) (1 b))\n", GSA_TEXT_SST }, { "3 a%\n", GSA_TEXT_STSA }, { "%\n", GSA_TEXT_STSA } };
+
+START_TEST(empty_examples_are_left_out_and_counted)
+{
+    fixture f;
+    static const char bytes[] = "a\tx\nb\t\nc\t \nd\ty z\n";
+    ck_assert_int_eq(read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .skip_empty = 1 }), GSA_OK);
+    ck_assert_int_eq(f.text.examples, 2);
+    ck_assert_int_eq(f.text.skipped, 2);
+    ck_assert_int_eq(f.text.line[1], 4);
+    ck_assert_int_eq(f.text.tokens, 3);
+    done(&f);
+}
+END_TEST
 
 START_TEST(a_nul_is_refused)
 {
@@ -435,6 +450,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul),
+                                        GSA_TEST(empty_examples_are_left_out_and_counted),
                                         GSA_TEST(encodings_of_every_byte) };
     static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)), GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
     static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known), GSA_TEST(one_label_is_no_classification) };

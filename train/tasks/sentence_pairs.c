@@ -51,13 +51,15 @@ static int32_t longest(const gsa_pairs *pairs)
 static void tell(const pair_task *t, const gsa_task_options *o, int split, const char *path)
 {
     static const char *const names[] = { "train", "dev", "test" };
-    char sentence[PATH + 256], skipped[96] = "";
+    char sentence[PATH + 256], skipped[96] = "", empty[96] = "";
     const gsa_pairs *pairs = &t->pairs[split];
     if (pairs->skipped > 0)
         snprintf(skipped, sizeof skipped, "; %lld without a label ('-') are skipped", (long long)pairs->skipped);
-    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s",
+    if (pairs->side[0].skipped > 0)
+        snprintf(empty, sizeof empty, "; %lld without a token are skipped", (long long)pairs->side[0].skipped);
+    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s",
              names[split], path, gsa_text_format_name(pairs->format), (long long)pairs->side[0].examples,
-             (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped);
+             (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped, empty);
     o->say(o->context, sentence);
 }
 

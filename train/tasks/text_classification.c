@@ -76,7 +76,7 @@ static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
 static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     static const char *const names[] = { "train", "dev", "test" };
-    char sentence[PATH + 256];
+    char sentence[PATH + 256], skipped[96] = "";
     const gsa_recipe_values *v = &o->recipe->values;
     const char *path;
     gsa_sample sample;
@@ -94,8 +94,10 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
-    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d", names[split], path,
-             gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens, text->longest);
+    if (text->skipped > 0) snprintf(skipped, sizeof skipped, "; %lld without a token are skipped", (long long)text->skipped);
+    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s", names[split],
+             path, gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens, text->longest,
+             skipped);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT,
