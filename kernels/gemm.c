@@ -12,6 +12,20 @@
 #define GSA_TEXT_OF(number) #number
 #define GSA_TEXT(number)    GSA_TEXT_OF(number)
 
+void gsa_gemm_begin(sigset_t *before)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS }; /* blocked they would kill unheard */
+    sigset_t held;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+void gsa_gemm_end(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* oneDNN cuts the sums of a product by omp_get_max_threads(). The number belongs to the calling task, so that it can be 1
  * here without any other thread noticing; no parallel region is entered, so that forking stays safe. */
 int gsa_gemm_f32(const gsa_gemm *g)
@@ -37,6 +51,18 @@ int gsa_gemm_f32(const gsa_gemm *g)
 {
     gsa_ref32_multiply(g);
     return 0;
+}
+#endif
+
+#if !defined(GSA_HAVE_ONEDNN)
+void gsa_gemm_begin(sigset_t *before)
+{
+    sigemptyset(before);
+}
+
+void gsa_gemm_end(const sigset_t *before)
+{
+    (void)before;
 }
 #endif
 

@@ -5,6 +5,7 @@
 #ifndef GSA_GEMM_H
 #define GSA_GEMM_H
 #include "graph/status.h"
+#include <signal.h>
 #include <stdint.h>
 
 /* C [m,n] = (accumulate ? C : 0) + op(A) [m,k] op(B) [k,n], row-major; m, n, k > 0. */
@@ -14,6 +15,12 @@ typedef struct gsa_gemm {
     int64_t m, n, k, ldc, lda, ldb;
     int transpose_a, transpose_b, accumulate;
 } gsa_gemm;
+
+/* Between these two the calling thread takes no signals, but for those that its own faults raise. Calls of gsa_gemm_* stand between them,
+ * or on threads that take none: oneDNN's AVX2 and AVX-512 kernels keep a workspace of the heap in the stack pointer (seen in 2.6.3), so
+ * that a signal's frame of up to 3 KB would be written over whatever the heap holds below it. */
+void gsa_gemm_begin(sigset_t *before);
+void gsa_gemm_end(const sigset_t *before);
 
 /* Return 0, or the library's own error number. */
 int gsa_gemm_f32(const gsa_gemm *block);

@@ -46,6 +46,14 @@ static void block_item(void *context, int64_t item)
     if (status != 0) atomic_store(&job->failed, status);
 }
 
+static void run_blocks(gsa_backend *b, gemm_job *job)
+{
+    sigset_t before;
+    gsa_gemm_begin(&before);
+    gsa_team_run(b->team, job->blocks * job->k_chunks, block_item, job);
+    gsa_gemm_end(&before);
+}
+
 /* One row of C: the partials of all chunks, in order. */
 static void add_item(void *context, int64_t row)
 {
@@ -105,7 +113,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
         job.partial = gsa_ref_scratch(b, "gemm", job.k_chunks * m * n, sizeof(real));
         if (job.partial == NULL) return b->error.status;
     }
-    gsa_team_run(b->team, job.blocks * job.k_chunks, block_item, &job);
+    run_blocks(b, &job);
     const int failed = atomic_load(&job.failed);
     if (failed != 0)
         return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
