@@ -1,7 +1,5 @@
 /* gemm.h - one block of a matrix product: one library call on the calling thread, whatever the library's own settings.
- * The cut into blocks (ref/gemm.c) is a function of the sizes alone, so the bits are the same for any number of threads.
- * oneDNN's generated code uses the stack pointer's register for data: a signal handler that runs on the thread's own stack writes its
- * frame, with every vector register, into a tensor. Handlers need sigaltstack and SA_ONSTACK; helpers of a team block all signals. */
+ * The cut into blocks (ref/gemm.c) is a function of the sizes alone, so the bits are the same for any number of threads. */
 #ifndef GSA_GEMM_H
 #define GSA_GEMM_H
 #include "graph/status.h"

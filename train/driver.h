@@ -1,9 +1,7 @@
 /* driver.h - training, evaluation and prediction, the one way for every task; what the command's verbs call.
  *
  * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that the caller releases with
- *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for the length of the call.
- *       A program that handles signals while any of these runs must let its handlers use a stack of their own (sigaltstack,
- *       SA_ONSTACK): generated matrix products keep data pointers in the stack pointer's register (kernels/gemm.h). */
+ *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for the length of the call. */
 #ifndef GSA_DRIVER_H
 #define GSA_DRIVER_H
 #include <signal.h>
