@@ -9,7 +9,7 @@ struct gsa_input {
     int64_t vocabulary;
     int32_t width, beside;
     uint32_t site;
-    gsa_parameter *embedding, *weight, *bias, *positions, *gain, *shift;
+    gsa_parameter *embedding, *weight, *bias, *types, *positions, *gain, *shift;
 };
 
 static gsa_status add(gsa_parameters *ps, const char *name, const char *leaf, int64_t rows, int64_t cols, int init,
@@ -33,6 +33,8 @@ static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_paramet
         if (status == GSA_OK)
             status = add(ps, o->name, "linear.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->bias, error);
     }
+    if (status == GSA_OK && o->types > 0)
+        status = add(ps, o->name, "type.weight", o->types, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY, &in->types, error);
     if (status == GSA_OK && s->position == GSA_POSITION_LEARNED)
         status = add(ps, o->name, "position.weight", s->position_max, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY,
                      &in->positions, error);
@@ -146,8 +148,24 @@ static gsa_tensor *finish(const gsa_input *in, gsa_tape *tape, gsa_tensor *x, gs
     return x;
 }
 
+static gsa_tensor *add_types(const gsa_input *in, gsa_tape *tape, gsa_tensor *x, const int32_t *type, int64_t tokens)
+{
+    if (!in->types && !type) return x;
+    if (!in->types || (!type && tokens > 0))
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: rows %s types, the input %s", type ? "have" : "have no",
+                             in->types ? "has a table of them" : "has none");
+    return gsa_op_gather(tape, x, &in->types->value, gsa_tape_upload(tape, type, tokens * (int64_t)sizeof *type), tokens, 1,
+                         0);
+}
+
 gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
                               const int32_t *length, int32_t count)
+{
+    return gsa_input_forward_typed(input, tape, ids, NULL, features, length, count);
+}
+
+gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, const int32_t *ids, const int32_t *type,
+                                    gsa_tensor *features, const int32_t *length, int32_t count)
 {
     places at;
     if (!find_places(tape, length, count, &at)) return NULL;
@@ -166,5 +184,6 @@ gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int3
                              (long long)at.tokens);
     if (input->weight) x = gsa_op_linear(tape, x, &input->weight->value, &input->bias->value);
     if (scale != 1) x = gsa_op_combine(tape, &x, &scale, 1);
+    x = add_types(input, tape, x, type, at.tokens);
     return finish(input, tape, add_positions(input, tape, x, &at), at.identity);
 }

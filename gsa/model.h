@@ -93,6 +93,9 @@ int64_t gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer eac
 /* A sequence's input rows through `input`; sequences may share one. ids or features as gsa_input_forward takes them. */
 gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
                             const gsa_input *input, const int32_t *ids, gsa_tensor *features);
+/* Likewise of an input with types. */
+gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
+                                  const gsa_input *input, const int32_t *ids, const int32_t *type, gsa_tensor *features);
 /* All runs. rows [sequences]: input rows [tokens, hidden], NULL where no run starts from them; readouts [runs] are filled. */
 void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, gsa_tensor *const *rows,
                        gsa_readout *readouts);

@@ -33,10 +33,16 @@ void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_ba
 gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
                             const gsa_input *input, const int32_t *ids, gsa_tensor *features)
 {
+    return gsa_model_input_typed(model, tape, batch, sequence, input, ids, NULL, features);
+}
+
+gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
+                                  const gsa_input *input, const int32_t *ids, const int32_t *type, gsa_tensor *features)
+{
     if (!fits(model, tape, batch) || !has(tape, "sequence", sequence, model->n_sequences)) return NULL;
     const gsa_numbered *s = &batch->sequence[sequence];
     number(tape, batch, sequence, sequence); /* some run on it starts from rows: the range is there */
-    gsa_tensor *rows = gsa_input_forward(input, tape, ids, features, s->length, s->count);
+    gsa_tensor *rows = gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
     number(tape, batch, model->run[0].sequence, 0);
     return rows;
 }

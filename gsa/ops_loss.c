@@ -29,6 +29,38 @@ gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32
     return loss;
 }
 
+/* ---- the same down the columns of segments of rows */
+typedef struct segment_op {
+    gsa_op op;
+    gsa_tensor *x;
+    const int64_t *offset;
+    const int32_t *target;
+    int64_t segments;
+    double scale;
+} segment_op;
+
+static void segment_entropy_back(gsa_tape *tape, gsa_op *op)
+{
+    segment_op *s = (segment_op *)op;
+    void *dx = gsa_tape_grad(tape, s->x);
+    if (dx)
+        GSA_CALL(tape, segment_entropy_backward, dx, op->out->grad, s->x->data, s->offset, s->target, s->scale, s->segments,
+                 s->x->rows, s->x->cols);
+}
+
+gsa_tensor *gsa_op_segment_entropy(gsa_tape *tape, gsa_tensor *logits, const int64_t *offset, const int32_t *targets,
+                                   int64_t segments, double scale)
+{
+    if (gsa_tape_lacks(tape, logits, "segment entropy")) return NULL;
+    gsa_tensor *loss = gsa_tape_new(tape, 1, 1, logits->wants_grad);
+    if (!loss || !GSA_CALL(tape, segment_entropy_forward, loss->data, logits->data, offset, targets, scale, segments,
+                           logits->rows, logits->cols))
+        return NULL;
+    segment_op *op = gsa_tape_record(tape, sizeof *op, segment_entropy_back, loss);
+    if (op) op->x = logits, op->offset = offset, op->target = targets, op->segments = segments, op->scale = scale;
+    return loss;
+}
+
 /* ---- scale sum (x - target)^2 */
 static void square_error_back(gsa_tape *tape, gsa_op *op)
 {

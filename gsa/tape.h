@@ -100,6 +100,10 @@ gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor 
 /* Losses [1,1]; targets in backend memory. */
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale);
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale);
+/* One softmax down each column of a segment's rows: where in a sequence something is. offset [segments+1], targets
+ * [segments, cols]: the right row, counted in its segment, or -1 (ignored). */
+gsa_tensor *gsa_op_segment_entropy(gsa_tape *tape, gsa_tensor *logits, const int64_t *offset, const int32_t *targets,
+                                   int64_t segments, double scale);
 
 /* A linear-chain CRF over ragged sequences of rows (gsa_crf_args in backend.h has the equations). offset [sequences+1],
  * targets [tokens] (-1: unobserved), allowed [tags+2, tags] or NULL: backend memory. */

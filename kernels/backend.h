@@ -195,6 +195,15 @@ struct gsa_backend {
     gsa_status (*crf_forward)(gsa_backend *b, const gsa_crf_args *args);
     gsa_status (*crf_backward)(gsa_backend *b, const gsa_crf_args *args);
     gsa_status (*crf_decode)(gsa_backend *b, const gsa_crf_args *args); /* Viterbi 1967 */
+
+    /* ---- places in sequences: one softmax down each column of a segment's rows, offset [segments+1] as in pool; targets
+     * [segments, cols]: the right row, counted in its segment, or -1 (ignored).
+     * *loss = scale sum_{s,c} (log sum_i exp logits[i,c] - logits[target,c]) */
+    gsa_status (*segment_entropy_forward)(gsa_backend *b, void *loss, const void *logits, const int64_t *offset,
+                                          const int32_t *targets, double scale, int64_t segments, int64_t rows, int64_t cols);
+    gsa_status (*segment_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
+                                           const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
+                                           int64_t rows, int64_t cols);
 };
 
 /* The complete plain-C backend. threads >= 1. */

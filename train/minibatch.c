@@ -67,12 +67,31 @@ gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gs
     return ok ? GSA_OK : gsa_out_of_memory(error, "a batch", count * 4);
 }
 
+gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error)
+{
+    gsa_minibatch_sequence *s = &batch->sequence[sequence];
+    void *at;
+    int ok;
+    return HOLD(s, type, 5, s->tokens) ? GSA_OK : gsa_out_of_memory(error, "a batch", s->tokens * 4);
+}
+
+gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example, gsa_error *error)
+{
+    void *at;
+    int ok;
+    if (!HOLD(batch, example, 4, batch->count)) return gsa_out_of_memory(error, "a batch", batch->count * INT64_C(8));
+    for (int32_t i = 0; i < batch->count; i++) batch->example[i] = example[i];
+    batch->split = split;
+    return GSA_OK;
+}
+
 void gsa_minibatch_release(gsa_minibatch *batch)
 {
     for (int s = 0; s < GSA_BATCH_SEQUENCES; s++) {
         gsa_release(batch->system, batch->sequence[s].number);
         gsa_release(batch->system, batch->sequence[s].length);
         gsa_release(batch->system, batch->sequence[s].id);
+        gsa_release(batch->system, batch->sequence[s].type);
         gsa_release(batch->system, batch->sequence[s].text);
         gsa_release(batch->system, batch->sequence[s].feature);
     }
@@ -81,5 +100,6 @@ void gsa_minibatch_release(gsa_minibatch *batch)
     gsa_release(batch->system, batch->label);
     gsa_release(batch->system, batch->target);
     for (int n = 0; n < GSA_BATCH_NOTES; n++) gsa_release(batch->system, batch->note[n]);
+    gsa_release(batch->system, batch->example);
     *batch = (gsa_minibatch){ 0 };
 }

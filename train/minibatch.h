@@ -12,9 +12,10 @@ typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, examp
     int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of other examples than the batch's */
     int32_t *length; /* [count] */
     int32_t *id;     /* [tokens], with words */
+    int32_t *type;   /* [tokens] of an input with types; NULL: it has none (gsa_minibatch_types) */
     gsa_slice *text; /* [tokens], with words */
     float *feature;  /* [tokens, width], without */
-    int64_t room[5];
+    int64_t room[6];
 } gsa_minibatch_sequence;
 
 typedef struct gsa_minibatch {
@@ -28,8 +29,10 @@ typedef struct gsa_minibatch {
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
+    int64_t *example; /* [count] as the task was asked for them, where it wants them again (gsa_minibatch_name) */
+    int32_t split, zero;
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
-    int64_t room[4], note_room[GSA_BATCH_NOTES];
+    int64_t room[5], note_room[GSA_BATCH_NOTES];
 } gsa_minibatch;
 
 /* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are filled. */
@@ -41,6 +44,10 @@ gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32
 gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms, gsa_error *error);
 /* Room for `count` numbers of note[which]. */
 gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gsa_error *error);
+/* Room for the types of a sequence that has its size. */
+gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error);
+/* Keeps which examples of which split the batch holds, for score and print. */
+gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example, gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */
 
 #endif

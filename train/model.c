@@ -180,7 +180,8 @@ static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int seque
     const int32_t columns = gsa_learner_columns(m, sequence), input = m->plan.input_of[sequence];
     gsa_tensor *features = columns ? gsa_tape_constant(m->tape, s->feature, GSA_F32, s->tokens, columns) : NULL;
     if (m->plan.input[input].beside > 0) features = m->task->beside(m->self, m->tape, sequence, batch, readouts);
-    return gsa_model_input(m->net, m->tape, m->graph, sequence, m->input[input], columns ? NULL : s->id, features);
+    return gsa_model_input_typed(m->net, m->tape, m->graph, sequence, m->input[input], columns ? NULL : s->id, s->type,
+                                 features);
 }
 
 /* One after the other: what a run starts from may be made of what those before it gave. */

@@ -40,6 +40,7 @@ void GSA_REF(fill_optim)(gsa_backend *b);
 void GSA_REF(fill_pool)(gsa_backend *b);
 void GSA_REF(fill_reduce)(gsa_backend *b);
 void GSA_REF(fill_rows)(gsa_backend *b);
+void GSA_REF(fill_segments)(gsa_backend *b);
 
 enum {
     REF_CHUNK = 16384, /* elements an item handles at least */

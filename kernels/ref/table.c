@@ -15,4 +15,5 @@ void GSA_REF(fill)(gsa_backend *b)
     GSA_REF(fill_pool)(b);
     GSA_REF(fill_reduce)(b);
     GSA_REF(fill_rows)(b);
+    GSA_REF(fill_segments)(b);
 }

@@ -206,6 +206,14 @@ GUARD(cross_entropy_backward,
       (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double scale, int64_t rows,
        int64_t classes),
       (in, dlogits, dloss, logits, targets, scale, rows, classes))
+GUARD(segment_entropy_forward,
+      (B, void *loss, const void *logits, const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
+       int64_t rows, int64_t cols),
+      (in, loss, logits, offset, targets, scale, segments, rows, cols))
+GUARD(segment_entropy_backward,
+      (B, void *dlogits, const void *dloss, const void *logits, const int64_t *offset, const int32_t *targets, double scale,
+       int64_t segments, int64_t rows, int64_t cols),
+      (in, dlogits, dloss, logits, offset, targets, scale, segments, rows, cols))
 GUARD(square_error_forward, (B, void *loss, const void *x, const void *target, double scale, int64_t n),
       (in, loss, x, target, scale, n))
 GUARD(square_error_backward, (B, void *dx, const void *dloss, const void *x, const void *target, double scale, int64_t n),
@@ -239,6 +247,8 @@ static void fill(gsa_backend *b)
     b->sum = guard_sum, b->sum_squares = guard_sum_squares, b->count_bad = guard_count_bad, b->clip = guard_clip;
     b->adam = guard_adam, b->sgd = guard_sgd;
     b->crf_forward = guard_crf_forward, b->crf_backward = guard_crf_backward, b->crf_decode = guard_crf_decode;
+    b->segment_entropy_forward = guard_segment_entropy_forward;
+    b->segment_entropy_backward = guard_segment_entropy_backward;
 }
 
 gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
