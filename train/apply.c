@@ -138,6 +138,7 @@ static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_erro
     const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST);
     const int64_t most = limits.batch > 0 ? limits.batch : 64;
     int64_t *example = gsa_alloc(s->system, (size_t)most, sizeof *example);
+    if (s->task->opening) gsa_output_text(output, s->task->opening);
     gsa_status status = example ? GSA_OK : gsa_out_of_memory(error, "a batch", most * 8);
     for (int64_t from = 0; from < examples && status == GSA_OK; from += most) {
         const int64_t count = examples - from < most ? examples - from : most;
@@ -145,6 +146,7 @@ static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_erro
         status = gsa_session_outputs(s, GSA_SPLIT_TEST, example, (int32_t)count, error);
         if (status == GSA_OK) s->task->print(s->self, s->out, &s->batch, output);
     }
+    if (s->task->closing) gsa_output_text(output, s->task->closing);
     gsa_release(s->system, example);
     return status;
 }

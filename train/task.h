@@ -12,6 +12,7 @@
  *     text classification   text               encoder(text)                   example
  *     sentence pairs        a, b               encoder(a), encoder(b)          example
  *     tagging               words, characters  encoder(words), char(chars)     token of words
+ *     span extraction       question, passage  encoder(both as one)            token; a question is one example, however many windows
  *     nodes of a graph      nodes              encoder(nodes), one example     node; those of other splits have label -1
  *     language modelling    text               encoder(text), causal           token; its label is the next one
  *     translation           source, target     encoder(source), decoder        token of target
@@ -129,12 +130,13 @@ typedef struct gsa_task {
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
+    const char *opening, *closing; /* of the output, before the first line and after the last: "{", "}". NULL: nothing */
     /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
 } gsa_task;
 
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
-    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans;
+    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);

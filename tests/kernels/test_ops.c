@@ -4,7 +4,7 @@
 #include "support/suite.h"
 #include <math.h>
 
-enum { CASES = 25 };
+enum { CASES = 26 };
 
 static gsa_backend *backend(int real)
 {
