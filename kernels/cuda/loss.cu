@@ -1,4 +1,4 @@
-/* loss.cu - softmax cross-entropy, a warp a row, and squared error. Sums over rows in double. */
+/* loss.cu - softmax cross-entropy, a warp a row, or a column of a segment of rows, and squared error. Sums in double. */
 #include "kernels/cuda/reduce.h"
 
 typedef struct entropy_job {
@@ -105,6 +105,108 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
     return GSA_RUN(b, entropy_rows_back, blocks, GSA_THREADS, job);
 }
 
+/* ---- the same down the columns of segments of rows: a warp a column of a segment ---- */
+typedef struct segment_job {
+    double *partial; /* [segments, cols] */
+    float *dx;
+    const float *x, *dloss;
+    const int64_t *offset;
+    const int32_t *targets;
+    double scale;
+    gsa_cuda_watch watch;
+    int64_t columns, cols; /* columns: segments x cols */
+} segment_job;
+
+typedef struct segment_column {
+    const float *x; /* its first number; the next is `cols` on */
+    int64_t first, rows;
+    int32_t target; /* -1: none, or one outside the segment, which is reported */
+} segment_column;
+
+GSA_DEVICE segment_column column_of(const segment_job &job, int64_t column, int lane)
+{
+    const int64_t segment = column / job.cols, first = job.offset[segment];
+    segment_column at = { job.x + first * job.cols + column % job.cols, first, job.offset[segment + 1] - first,
+                          __ldg(job.targets + column) };
+    if (at.target >= -1 && at.target < at.rows) return at;
+    if (lane == 0) gsa_report(job.watch, segment);
+    at.target = -1;
+    return at;
+}
+
+GSA_DEVICE entropy_row measure_column(const segment_column &at, int64_t cols, int lane)
+{
+    float top = -INFINITY, sum = 0;
+    for (int64_t i = lane; i < at.rows; i += GSA_WARP) top = gsa_top(top, __ldg(at.x + i * cols));
+    top = gsa_top_lanes(top);
+    const float shift = top == -INFINITY ? 0 : top;
+    for (int64_t i = lane; i < at.rows; i += GSA_WARP) sum += expf(__ldg(at.x + i * cols) - shift);
+    return entropy_row{ shift, logf(gsa_sum_lanes(sum, GSA_WARP)) };
+}
+
+static __global__ void __launch_bounds__(GSA_THREADS) segment_columns(GSA_ARGUMENT(segment_job) job)
+{
+    const int64_t column = gsa_thread() / GSA_WARP;
+    const int lane = threadIdx.x % GSA_WARP;
+    if (column >= job.columns) return; /* a whole warp */
+    const segment_column at = column_of(job, column, lane);
+    double loss = 0;
+    if (at.target >= 0) {
+        const entropy_row sum = measure_column(at, job.cols, lane);
+        loss = ((double)sum.top - (double)__ldg(at.x + at.target * job.cols)) + (double)sum.log_sum;
+    }
+    if (lane == 0) job.partial[column] = loss;
+}
+
+static __global__ void __launch_bounds__(GSA_THREADS) segment_columns_back(GSA_ARGUMENT(segment_job) job)
+{
+    const int64_t column = gsa_thread() / GSA_WARP;
+    const int lane = threadIdx.x % GSA_WARP;
+    if (column >= job.columns) return;
+    const segment_column at = column_of(job, column, lane);
+    if (at.target < 0) return;
+    const float slope = (float)(job.scale * (double)__ldg(job.dloss));
+    const entropy_row sum = measure_column(at, job.cols, lane);
+    float *dx = job.dx + (at.x - job.x);
+    for (int64_t i = lane; i < at.rows; i += GSA_WARP)
+        dx[i * job.cols] +=
+            slope * (expf((__ldg(at.x + i * job.cols) - sum.top) - sum.log_sum) - (i == at.target ? 1.0f : 0.0f));
+}
+
+static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int64_t *offset,
+                                          const int32_t *targets, double scale, int64_t segments, int64_t rows, int64_t cols)
+{
+    int64_t blocks;
+    void *room;
+    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", rows, cols));
+    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", segments, cols));
+    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_forward", segments * cols, GSA_THREADS / GSA_WARP, &blocks));
+    GSA_TRY(gsa_cuda_scratch(b, "segment_entropy_forward", segments * cols, sizeof(double), &room));
+    segment_job job = {};
+    job.partial = (double *)room, job.x = (const float *)logits, job.offset = offset, job.targets = targets;
+    job.watch = gsa_cuda_suspect(b, GSA_FAULT_TARGET), job.columns = segments * cols, job.cols = cols;
+    GSA_TRY(GSA_RUN(b, segment_columns, blocks, GSA_THREADS, job));
+    gsa_cuda_total total = {};
+    total.partial = job.partial, total.partials = job.columns, total.loss = (float *)loss, total.scale = scale;
+    return gsa_cuda_finish(b, &total);
+}
+
+static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
+                                           const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
+                                           int64_t rows, int64_t cols)
+{
+    int64_t blocks;
+    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", rows, cols));
+    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", segments, cols));
+    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_backward", segments * cols, GSA_THREADS / GSA_WARP, &blocks));
+    if (dlogits == NULL) return GSA_OK;
+    segment_job job = {};
+    job.dx = (float *)dlogits, job.x = (const float *)logits, job.dloss = (const float *)dloss, job.offset = offset;
+    job.targets = targets, job.scale = scale, job.watch = gsa_cuda_suspect(b, GSA_FAULT_TARGET);
+    job.columns = segments * cols, job.cols = cols;
+    return GSA_RUN(b, segment_columns_back, blocks, GSA_THREADS, job);
+}
+
 /* ---- squared error ---- */
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
     square_chunk(double *partial, const float *x, const float *target, int64_t count)
@@ -152,6 +254,8 @@ void gsa_cuda_fill_loss(gsa_backend *b)
 {
     b->cross_entropy_forward = cross_entropy_forward;
     b->cross_entropy_backward = cross_entropy_backward;
+    b->segment_entropy_forward = segment_entropy_forward;
+    b->segment_entropy_backward = segment_entropy_backward;
     b->square_error_forward = square_error_forward;
     b->square_error_backward = square_error_backward;
 }

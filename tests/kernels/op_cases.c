@@ -444,6 +444,62 @@ static void square_oracle_backward(rig *r)
     for (int64_t i = 0; i < S(0); i++) R_DX(1)[i] += 0.25 * R_DY(0)[0] * (R_X(1)[i] - R_X(2)[i]);
 }
 
+/* ---- entropy down the columns of segments: segments, longest, columns ---- */
+static const op_shape segment_shapes[] = { { 0, 3, 2 },   { 1, 1, 1 },    { 1, 9, 2 },  { 7, 5, 2 },
+                                           { 40, 30, 2 }, { 200, 60, 1 }, { 5, 900, 3 } };
+static const op_shape segment_grads[] = { { 1, 3, 2 }, { 4, 6, 2 }, { 3, 2, 1 } };
+static const op_shape segment_big[] = { { 900, 40, 2 }, { 3, 9000, 2 } };
+
+static void segment_setup(rig *r)
+{
+    double *offset = calloc((size_t)S(0) + 1, sizeof *offset), *targets = calloc((size_t)(S(0) * S(2)) + 1, sizeof *targets);
+    for (int64_t s = 0; s < S(0); s++)
+        offset[s + 1] = offset[s] + (double)gsa_between(&r->dice, s % 3 == 1 ? 0 : S(1), S(1));
+    for (int64_t i = 0; i < S(0) * S(2); i++) {
+        const int64_t length = (int64_t)(offset[i / S(2) + 1] - offset[i / S(2)]);
+        targets[i] = (double)gsa_between(&r->dice, S(0) > 1 || length == 0 ? -1 : 0, length - 1);
+    }
+    rig_real(r, "loss", RIG_OUTPUT, 1, 1, 1);
+    rig_real(r, "logits", RIG_INPUT, (int64_t)offset[S(0)], S(2), 3);
+    rig_other(r, "offset", RIG_INT64, RIG_CONST, S(0) + 1, offset);
+    rig_other(r, "targets", RIG_INT32, RIG_CONST, S(0) * S(2), targets);
+    free(offset);
+    free(targets);
+}
+static gsa_status segment_forward(rig *r)
+{
+    return r->b->segment_entropy_forward(r->b, R_AT(0), R_AT(1), R_AT(2), R_AT(3), 0.25, S(0), (int64_t)R_X(2)[S(0)], S(2));
+}
+static gsa_status segment_backward(rig *r)
+{
+    return r->b->segment_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), R_AT(3), 0.25, S(0), (int64_t)R_X(2)[S(0)],
+                                          S(2));
+}
+/* Sum over segments and columns of -log softmax of the target; backward: its slope. */
+static void segment_walk(rig *r, int backward)
+{
+    if (!backward) R_Y(0)[0] = 0;
+    for (int64_t i = 0; i < S(0) * S(2); i++) {
+        const int64_t first = (int64_t)R_X(2)[i / S(2)], last = (int64_t)R_X(2)[i / S(2) + 1], c = i % S(2);
+        const double target = R_X(3)[i];
+        double sum = 0;
+        for (int64_t row = first; row < last; row++) sum += exp(R_X(1)[row * S(2) + c]);
+        if (target < 0) continue;
+        if (!backward) R_Y(0)[0] += 0.25 * (log(sum) - R_X(1)[(first + (int64_t)target) * S(2) + c]);
+        for (int64_t row = first; row < last && backward; row++)
+            R_DX(1)[row * S(2) + c] +=
+                0.25 * R_DY(0)[0] * (exp(R_X(1)[row * S(2) + c]) / sum - ((double)(row - first) == target));
+    }
+}
+static void segment_oracle(rig *r)
+{
+    segment_walk(r, 0);
+}
+static void segment_oracle_backward(rig *r)
+{
+    segment_walk(r, 1);
+}
+
 /* ---- reductions: count, variant ---- */
 static void sums_setup(rig *r)
 {
@@ -577,6 +633,9 @@ const op_case op_cases[] = {
       pool_forward, pool_backward, pool_oracle, pool_oracle_backward },
     { "cross_entropy", "cross_entropy_forward cross_entropy_backward", OP_SHAPES(entropy_shapes), OP_SHAPES(entropy_grads),
       OP_SHAPES(entropy_big), entropy_setup, entropy_forward, entropy_backward, entropy_oracle, entropy_oracle_backward },
+    { "segment_entropy", "segment_entropy_forward segment_entropy_backward", OP_SHAPES(segment_shapes),
+      OP_SHAPES(segment_grads), OP_SHAPES(segment_big), segment_setup, segment_forward, segment_backward, segment_oracle,
+      segment_oracle_backward },
     { "square_error", "square_error_forward square_error_backward", OP_SHAPES(count_shapes), OP_SHAPES(square_grads),
       OP_SHAPES(count_big), square_setup, square_forward, square_backward, square_oracle, square_oracle_backward },
     { "sums", "sum sum_squares count_bad", OP_SHAPES(count_shapes), NO_GRAD, OP_SHAPES(count_big), sums_setup, sums_forward,
