@@ -29,5 +29,6 @@ const gsa_verb gsa_verb_predict = { .name = "predict",
                                         "numbers of the sum. Sentence pairs "
                                         "are read as two columns with a tab between, nodes as the file of the whole graph. "
                                         "Tagging reads columns as in training, or a token a line; it writes the lines with "
-                                        "the tag as a last column.",
+                                        "the tag as a last column. "
+                                        "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.",
                                     .run = run };

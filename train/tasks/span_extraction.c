@@ -489,6 +489,12 @@ static int metrics(const gsa_score *score, gsa_fact *facts, int room)
     return 1;
 }
 
+static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+{
+    (void)self;
+    snprintf(text, room, "scorer:%s", values->task_scorer == GSA_SCORER_CMRC ? "cmrc2018" : "squad1.1");
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     return gsa_wordbook_save(&((const span_task *)self)->words, checkpoint, error);
@@ -558,6 +564,7 @@ const gsa_task gsa_task_span_extraction = {
     .save = save,
     .facts = facts,
     .metrics = metrics,
+    .signature = signature,
     .read_lines = read_lines,
     .print = print,
     .opening = "{",
