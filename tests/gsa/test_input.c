@@ -173,13 +173,58 @@ START_TEST(a_negative_length)
 }
 END_TEST
 
+START_TEST(types_are_added_before_the_norm)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_settings s = plain();
+    const int32_t type[5] = { 0, 1, 1, 0, 1 };
+    double rows[20], typed[20], table[8];
+    gsa_input *input;
+    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 5, .embedding_std = 1, .types = 2 },
+                              b.parameters, &input, &b.error));
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    gsa_tensor *x = gsa_input_forward_typed(input, b.tape, ids, type, NULL, lengths, 3);
+    MUST(&b, gsa_tape_status(b.tape, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, x, 0, typed, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, &gsa_input_embedding(input)->value, 0, rows, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, &gsa_parameters_find(b.parameters, "i.type.weight")->value, 0, table, &b.error));
+    for (int i = 0; i < 20; i++)
+        ck_assert_double_eq_tol(typed[i], rows[ids[i / 4] * 4 + i % 4] + table[type[i / 4] * 4 + i % 4], 1e-15);
+    ck_assert(table[0] != 0 && table[4] != 0); /* type 0 is a type like the others */
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(types_where_there_are_none)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_settings s = plain();
+    const int32_t type[5] = { 0 };
+    gsa_input *input;
+    MUST(&b, gsa_input_create(NULL, &s,
+                              &(gsa_input_options){ .name = "i", .vocabulary = 5, .embedding_std = 1, .types = _i ? 2 : 0 },
+                              b.parameters, &input, &b.error));
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    ck_assert_ptr_null(gsa_input_forward_typed(input, b.tape, ids, _i ? NULL : type, NULL, lengths, 3));
+    ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(b.error.text, _i ? "rows have no types, the input has a table of them"
+                                          : "rows have types, the input has none") != NULL,
+                  "%s", b.error.text);
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test rows[] = { GSA_LOOP(ids_become_scaled_rows_with_positions, 2),
                                      GSA_TEST(features_and_narrow_embeddings_go_through_a_linear_map),
-                                     GSA_TEST(a_later_batch_may_have_more_examples) };
+                                     GSA_TEST(a_later_batch_may_have_more_examples),
+                                     GSA_TEST(types_are_added_before_the_norm) };
     static const gsa_test refusals[] = { GSA_TEST(too_long_for_learned_positions), GSA_TEST(an_id_outside_the_vocabulary),
-                                         GSA_TEST(fewer_numbers_than_examples), GSA_TEST(a_negative_length) };
+                                         GSA_TEST(fewer_numbers_than_examples), GSA_TEST(a_negative_length),
+                                         GSA_LOOP(types_where_there_are_none, 2) };
     static const gsa_case cases[] = { GSA_CASE("rows", rows, 30), GSA_CASE("refusals", refusals, 30) };
     return gsa_run_suite("input", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -98,6 +98,7 @@ START_TEST(bad_arguments_are_sentences)
     float x[8] = { 0 }, y[8] = { 0 };
     double control[2];
     const int32_t ids[3] = { 0, 5, 1 }, zero[8] = { 0 };
+    const int64_t ends[3] = { 0, 1, 3 }, back[3] = { 0, 2, 1 };
     gsa_edges edges = { .rows = 1, .kinds = 1 };
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     gsa_attend_args args = { .edges = &edges, .heads = -1, .head_dim = 2, .parts = parts };
@@ -119,6 +120,9 @@ START_TEST(bad_arguments_are_sentences)
     FAILS(b->gather_backward(b, y, x, ids, 0, 1, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
     FAILS(b->cross_entropy_forward(b, y, x, ids, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
     FAILS(b->cross_entropy_backward(b, y, x, x, ids, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
+    FAILS(b->segment_entropy_forward(b, y, x, ends, ids, 1, 2, 3, 1), GSA_ERR_ARGUMENT, "target 5 of segment 1");
+    FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT, "from 0 to 3, expected 0 to 4");
+    FAILS(b->segment_entropy_forward(b, y, x, back, ids, 1, 2, 1, 1), GSA_ERR_ARGUMENT, "segment 1 ends before it begins");
     FAILS(b->pool_forward(b, y, NULL, x, NULL, 1, 1, 1), GSA_ERR_ARGUMENT, "arg");
     FAILS(b->clip(b, control, control, -1), GSA_ERR_ARGUMENT, "-1");
     FAILS(b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "-1 heads");
