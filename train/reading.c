@@ -125,7 +125,7 @@ static gsa_status open_token(reader *r, const char *word, int64_t begin, gsa_err
 /* The tokens of a kept text into r->cut; lower-cased they stand in a copy. */
 static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
 {
-    const int words = r->options->tokens == GSA_TOKENS_WORDS, lower = r->options->lower;
+    const int words = r->options->tokens != GSA_TOKENS_CHARS, lower = r->options->lower;
     char *copy = lower ? keep(r->out, 2 * text.bytes) : NULL; /* no letter grows by more than half */
     int before = BLANK;
     gsa_status status = GSA_OK;

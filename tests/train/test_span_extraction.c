@@ -6,6 +6,7 @@
 #include <string.h>
 #include "rig.h"
 #include "support/compare.h"
+#include "support/faults.h"
 #include "train/session.h"
 
 static const char recipe[] =
@@ -349,6 +350,41 @@ START_TEST(lost_answers_are_told)
 }
 END_TEST
 
+/* ---- faults: reading, and one batch filled ----------------------------------------------------------------------------------------- */
+
+static gsa_status read_and_fill(gsa_faults *faults, void *context)
+{
+    static const int64_t example[] = { 0, 1, 2 };
+    rig *r = context;
+    gsa_session s;
+    char train[300], dev[300];
+    snprintf(train, sizeof train, "data.train=%s/train.json", r->scratch.folder);
+    snprintf(dev, sizeof dev, "data.dev=%s/dev.json", r->scratch.folder);
+    const char *const set[] = { train, dev, "data.lower=1" };
+    const gsa_session_options options = {
+        .recipe = r->path, .overrides = set, .n_overrides = 3, .splits = 3, .backend = r->backend, .say = say_nothing
+    };
+    gsa_status status = gsa_session_create(&faults->table, &options, &s, &r->error);
+    if (status != GSA_OK) return status;
+    status = s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, &r->error);
+    gsa_session_release(&s);
+    return status;
+}
+
+static const struct {
+    int op;
+    gsa_status expected;
+} faults_of[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY }, { GSA_OP_OPEN, GSA_ERR_IO }, { GSA_OP_READ, GSA_ERR_IO } };
+
+START_TEST(every_fault_is_reported)
+{
+    rig r;
+    open_toy(&r, GSA_F32, 2);
+    ck_assert_int_gt(gsa_faults_sweep(faults_of[_i].op, 1, faults_of[_i].expected, read_and_fill, &r), 2);
+    rig_close(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_TEST(every_parameter_differentiates) };
@@ -357,7 +393,8 @@ int main(int argc, char **argv)
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
                                      GSA_TEST(lost_answers_are_told) };
+    static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
     static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 120), GSA_CASE("scores", scores, 20),
-                                      GSA_CASE("runs", runs, 120) };
+                                      GSA_CASE("runs", runs, 120), GSA_CASE("faults", faults, 120) };
     return gsa_run_suite("span_extraction", cases, GSA_COUNT(cases), argc, argv);
 }
