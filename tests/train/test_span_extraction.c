@@ -211,6 +211,33 @@ START_TEST(known_logits_give_known_scores)
 }
 END_TEST
 
+/* What training lowers is what is reported: the mean over windows. */
+START_TEST(the_loss_is_the_one_that_is_scored)
+{
+    static const int64_t example[] = { 0, 4, 7 };
+    gsa_session s;
+    gsa_score unit[3] = { { 0 } }, sum = { 0 };
+    double out[2 * 256], loss;
+    rig r;
+    open_toy(&r, GSA_F64, 3);
+    open_session(&r, &s, "train.seed=2");
+    ck_assert_int_eq(s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, NULL), GSA_OK);
+    const int64_t windows = s.task->targets(s.self, GSA_SPLIT_TRAIN, example, 3);
+    ck_assert(windows > 3 && windows == s.batch.sequence[0].count && s.batch.targets <= 256);
+    gsa_tape_reset(s.model.tape, 0, 0, 0);
+    gsa_tensor *x = gsa_learner_forward(&s.model, &s.batch);
+    gsa_tensor *y = s.task->loss(s.self, s.model.tape, x, &s.batch, 1.0 / (double)windows);
+    ck_assert_int_eq(gsa_tensor_read(s.backend, x, 0, out, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_tensor_read(s.backend, y, 0, &loss, NULL), GSA_OK);
+    s.task->score(s.self, out, &s.batch, unit);
+    for (int i = 0; i < 3; i++) gsa_score_add(&sum, &unit[i]);
+    ck_assert_int_eq(sum.targets, windows);
+    ck_assert_double_eq_tol(sum.loss / (double)windows, loss, 1e-12);
+    gsa_session_release(&s);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- whole runs ------------------------------------------------------------------------------------------------------------------ */
 
 static json_t *predict(rig *r, const char *run, const char *input)
@@ -388,7 +415,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_TEST(every_parameter_differentiates) };
-    static const gsa_test scores[] = { GSA_LOOP(known_logits_give_known_scores, GSA_COUNT(spans)) };
+    static const gsa_test scores[] = { GSA_LOOP(known_logits_give_known_scores, GSA_COUNT(spans)),
+                                       GSA_TEST(the_loss_is_the_one_that_is_scored) };
     static const gsa_test runs[] = { GSA_TEST(a_toy_is_learned_and_predicted), GSA_TEST(odd_files_are_predicted),
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
