@@ -34,7 +34,8 @@ static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_paramet
             status = add(ps, o->name, "linear.bias", 1, s->hidden, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &in->bias, error);
     }
     if (status == GSA_OK && o->types > 0)
-        status = add(ps, o->name, "type.weight", o->types, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY, &in->types, error);
+        status =
+            add(ps, o->name, "type.weight", o->types, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY, &in->types, error);
     if (status == GSA_OK && s->position == GSA_POSITION_LEARNED)
         status = add(ps, o->name, "position.weight", s->position_max, s->hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY,
                      &in->positions, error);

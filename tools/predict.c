@@ -19,16 +19,17 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_THREADS,
     GSA_OPTION_ROW_QUIET,
 };
-const gsa_verb gsa_verb_predict = { .name = "predict",
-                                    .summary = "predict with a trained model, one output line for each input line",
-                                    .operands = "",
-                                    .options = options,
-                                    .n_options = sizeof options / sizeof *options,
-                                    .notes =
-                                        "Classification writes the label, a tab and its probability; masked summation the "
-                                        "numbers of the sum. Sentence pairs "
-                                        "are read as two columns with a tab between, nodes as the file of the whole graph. "
-                                        "Tagging reads columns as in training, or a token a line; it writes the lines with "
-                                        "the tag as a last column. "
-                                        "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.",
-                                    .run = run };
+const gsa_verb gsa_verb_predict = {
+    .name = "predict",
+    .summary = "predict with a trained model, one output line for each input line",
+    .operands = "",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes = "Classification writes the label, a tab and its probability; masked summation the "
+             "numbers of the sum. Sentence pairs "
+             "are read as two columns with a tab between, nodes as the file of the whole graph. "
+             "Tagging reads columns as in training, or a token a line; it writes the lines with "
+             "the tag as a last column. "
+             "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.",
+    .run = run
+};

@@ -64,10 +64,14 @@ static void show(const gsa_reading *r, char *out, size_t size)
 }
 
 #define FILE_OF(paragraphs) "{\"version\": \"1.1\", \"data\": [{\"title\": \"t\", \"paragraphs\": [" paragraphs "]}]}"
-#define ONE(context, question, answers) \
-    FILE_OF("{\"context\": \"" context "\", \"qas\": [{\"id\": \"q\", \"question\": \"" question "\", \"answers\": [" answers "]}]}")
+#define ONE(context, question, answers)                                                                                     \
+    FILE_OF("{\"context\": \"" context "\", \"qas\": [{\"id\": \"q\", \"question\": \"" question                            \
+            "\", \"answers\": [" answers "]}]}")
 #define ANSWER(text, start) "{\"text\": \"" text "\", \"answer_start\": " #start "}"
-#define CHARS { .tokens = GSA_TOKENS_CHARS }
+#define CHARS                                                                                                               \
+    {                                                                                                                       \
+        .tokens = GSA_TOKENS_CHARS                                                                                          \
+    }
 
 static const struct {
     const char *bytes, *expected;
@@ -77,31 +81,60 @@ static const struct {
     { ONE("Ann saw Bob.", "Who?", ANSWER("Bob", 8)), "q 0 Who ? 2-2;Ann saw Bob .", 0, 0, 0, { 0 } },
     { ONE("Ann saw Bob.", "WHO", ANSWER("Bob", 8)), "q 0 who 2-2;ann saw bob .", 0, 0, 0, { .lower = 1 } },
     { ONE("Ann saw Bob.", "Who is it", ANSWER("Bob", 8)), "q 0 Who is 2-2;Ann saw Bob .", 0, 0, 0, { .max_length = 2 } },
-    { ONE("Ann saw Bob.", "Who?", ANSWER("Ann", 0) "," ANSWER("saw Bob.", 4)), "q 0 Who ? 0-0 1-3;Ann saw Bob .", 0, 0, 0, { 0 } },
+    { ONE("Ann saw Bob.", "Who?", ANSWER("Ann", 0) "," ANSWER("saw Bob.", 4)),
+      "q 0 Who ? 0-0 1-3;Ann saw Bob .",
+      0,
+      0,
+      0,
+      { 0 } },
     /* in the middle of words: the words that it touches */
     { ONE("the 1990s.", "When?", ANSWER("90s", 6)), "q 0 When ? 1-1;the 1990s .", 0, 0, 0, { 0 } },
     { ONE("a (b-c) d", "?", ANSWER("b-c", 3)), "q 0 ? 2-4;a ( b - c ) d", 0, 0, 0, { 0 } },
     /* code points: an emoji of 4 bytes, written out or as a pair of escapes; a letter and a combining accent; ideographs */
-    { ONE("\xf0\x9f\x98\x80\xf0\x9f\x98\x80 ab", "?", ANSWER("ab", 3)), "q 0 ? 2-3;\xf0\x9f\x98\x80 \xf0\x9f\x98\x80 a b", 0, 0, 0, CHARS },
+    { ONE("\xf0\x9f\x98\x80\xf0\x9f\x98\x80 ab", "?", ANSWER("ab", 3)), "q 0 ? 2-3;\xf0\x9f\x98\x80 \xf0\x9f\x98\x80 a b", 0,
+      0, 0, CHARS },
     { ONE("\\ud83d\\ude00 ab", "?", ANSWER("b", 3)), "q 0 ? 2-2;\xf0\x9f\x98\x80 a b", 0, 0, 0, CHARS },
     { ONE("cafe\xcc\x81 ole\xcc\x81", "?", ANSWER("ole\xcc\x81", 6)), "q 0 ? 1-1;cafe\xcc\x81 ole\xcc\x81", 0, 0, 0, { 0 } },
     { ONE("e\xcc\x81x", "?", ANSWER("x", 2)), "q 0 ? 2-2;e \xcc\x81 x", 0, 0, 0, CHARS },
-    { ONE("\xe4\xb8\xad\xe5\x9b\xbd New York", "?", ANSWER("New", 3)), "q 0 ? 2-2;\xe4\xb8\xad \xe5\x9b\xbd New York", 0, 0, 0, { 0 } },
-    { ONE("a\\n\\tb\xe3\x80\x80""c", "?", ANSWER("b", 3)), "q 0 ? 1-1;a b c", 0, 0, 0, CHARS },
+    { ONE("\xe4\xb8\xad\xe5\x9b\xbd New York", "?", ANSWER("New", 3)),
+      "q 0 ? 2-2;\xe4\xb8\xad \xe5\x9b\xbd New York",
+      0,
+      0,
+      0,
+      { 0 } },
+    { ONE("a\\n\\tb\xe3\x80\x80"
+          "c",
+          "?", ANSWER("b", 3)),
+      "q 0 ? 1-1;a b c", 0, 0, 0, CHARS },
     /* a letter that grows when it is lower-cased, one that shrinks */
-    { ONE("\xc8\xba\xc8\xba \xe2\x84\xaa", "?", ANSWER("\xe2\x84\xaa", 3)), "q 0 ? 1-1;\xe2\xb1\xa5\xe2\xb1\xa5 k", 0, 0, 0, { .lower = 1 } },
+    { ONE("\xc8\xba\xc8\xba \xe2\x84\xaa", "?", ANSWER("\xe2\x84\xaa", 3)),
+      "q 0 ? 1-1;\xe2\xb1\xa5\xe2\xb1\xa5 k",
+      0,
+      0,
+      0,
+      { .lower = 1 } },
     /* repaired: the nearest place, of two as near the first; lost: nowhere */
     { ONE("b a b a b", "?", ANSWER("b", 6)), "q 0 ? 2-2;b a b a b", 1, 0, 0, CHARS },
     { ONE("b a b a b", "?", ANSWER("b", 100)), "q 0 ? 4-4;b a b a b", 1, 0, 0, CHARS },
     { ONE("b a b a b", "?", ANSWER("b", -1)), "q 0 ? 0-0;b a b a b", 1, 0, 0, CHARS },
     { ONE("b a b", "?", ANSWER("c", 0) "," ANSWER("b", 4)), "q 0 ? -1--1 2-2;b a b", 0, 1, 0, CHARS },
     { ONE("b  a", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b a", 0, 1, 0, CHARS }, /* blanks alone are no token */
-    { FILE_OF("{\"context\": \"a b\", \"qas\": []}, {\"context\": \"c\", \"qas\": [{\"id\": \"1\", \"question\": \"x\", \"answers\": "
+    { FILE_OF("{\"context\": \"a b\", \"qas\": []}, {\"context\": \"c\", \"qas\": [{\"id\": \"1\", \"question\": \"x\", "
+              "\"answers\": "
               "[], \"is_impossible\": true}, {\"answers\": [" ANSWER("c", 0) "], \"question\": \"y\", \"id\": \"2\"}]}"),
-      "2 1 y 0-0;a b;c", 0, 0, 1, { 0 } },
+      "2 1 y 0-0;a b;c",
+      0,
+      0,
+      1,
+      { 0 } },
     { "\xef\xbb\xbf{\"data\": [], \"data2\": [1, {\"data\": 2}],\n\"v\": null}\n", "", 0, 0, 0, { .unlabelled = 1 } },
     { "{\"data\": [{\"paragraphs\": []},\n {\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"id\": \"\\u0001\\\"\", "
-      "\"question\": \"b\"}]}]}]}", "\x01\" 0 b;a", 0, 0, 0, { .unlabelled = 1 } },
+      "\"question\": \"b\"}]}]}]}",
+      "\x01\" 0 b;a",
+      0,
+      0,
+      0,
+      { .unlabelled = 1 } },
 };
 
 START_TEST(good_files)
@@ -122,7 +155,8 @@ END_TEST
 /* Random text of characters of one to four bytes: an answer at code point n is the tokens n.. of the text without blanks. */
 START_TEST(places_are_code_points)
 {
-    static const char *const pieces[] = { "a", "Z", "\xc3\xa9", "\xcc\x81", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", " ", "\xe3\x80\x80" };
+    static const char *const pieces[] = { "a", "Z",           "\xc3\xa9", "\xcc\x81", "\xe4\xb8\xad", "\xf0\x9f\x98\x80",
+                                          " ", "\xe3\x80\x80" };
     gsa_dice dice = { 11 };
     for (int round = 0; round < 200; round++) {
         char context[256] = "", answer[64] = "", json[1024], expected[64];
@@ -138,7 +172,8 @@ START_TEST(places_are_code_points)
         }
         snprintf(json, sizeof json,
                  "{\"data\":[{\"paragraphs\":[{\"context\":\"%s\",\"qas\":[{\"id\":\"q\",\"question\":\"x\",\"answers\":[{"
-                 "\"text\":\"%s\",\"answer_start\":%d}]}]}]}]}", context, answer, from);
+                 "\"text\":\"%s\",\"answer_start\":%d}]}]}]}]}",
+                 context, answer, from);
         snprintf(expected, sizeof expected, "%d-%d", first, last);
         fixture f;
         ck_assert_msg(read_json(&f, json, (gsa_reading_options)CHARS) == GSA_OK, "%s", f.error.text);
@@ -188,12 +223,17 @@ static const struct {
     { QA("{\"id\": \"1\", \"question\": \" \", \"answers\": [" ANSWER("a", 0) "]}"), "the question holds no token" },
     { QA("{\"id\": \"1\", \"question\": \"x\"}"), "the object has no field 'answers'" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": {}}"), "field 'answers' is no array" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) ", \"a\"]}"), "qas[0].answers[1]: expected an object" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\"}]}"), "answers[0]: the object has no field 'answer_start'" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": \"0\"}]}"), "field 'answer_start' is no integer" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": 0.5}]}"), "field 'answer_start' is no integer" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) ", \"a\"]}"),
+      "qas[0].answers[1]: expected an object" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\"}]}"),
+      "answers[0]: the object has no field 'answer_start'" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": \"0\"}]}"),
+      "field 'answer_start' is no integer" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": 0.5}]}"),
+      "field 'answer_start' is no integer" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("", 0) "]}"), "answers[0]: field 'text' is empty" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) "]}, {\"id\": \"1\", \"question\": \"y\", \"answers\": [" ANSWER("a", 0) "]}"),
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER(
+          "a", 0) "]}, {\"id\": \"1\", \"question\": \"y\", \"answers\": [" ANSWER("a", 0) "]}"),
       "r.json: two questions have the id '1'" },
     { QA("{\"id\": \"\xff\", \"question\": \"x\"}"), "data[0]: no JSON: " },
     { QA("{\"id\": \"\\u0000\", \"question\": \"x\"}"), "data[0]: no JSON: " },
@@ -226,8 +266,8 @@ START_TEST(windows_cover_every_answer)
                 for (int64_t first = 0; first < tokens; first++)
                     for (int64_t last = first; last < tokens && last - first < most; last++) {
                         int64_t w = 0;
-                        while (w < count && !(w * stride <= first &&
-                                              last < w * stride + gsa_window_length(tokens, window, stride, w)))
+                        while (w < count &&
+                               !(w * stride <= first && last < w * stride + gsa_window_length(tokens, window, stride, w)))
                             w++;
                         ck_assert_msg(w < count, "%d tokens, window %d, stride %d: %d-%d", (int)tokens, (int)window,
                                       (int)stride, (int)first, (int)last);
@@ -262,7 +302,8 @@ START_TEST(the_best_of_all_spans)
         }
         const gsa_span_found a = gsa_best_span(x, x + 1, 2, count, most, queue), b = slow_best(x, count, most);
         ck_assert_msg(a.first == b.first && a.last == b.last && (a.first < 0 || a.score == b.score),
-                      "round %d: %d-%d (%g), expected %d-%d (%g)", round, a.first, a.last, a.score, b.first, b.last, b.score);
+                      "round %d: %d-%d (%g), expected %d-%d (%g)", round, a.first, a.last, a.score, b.first, b.last,
+                      b.score);
     }
 }
 END_TEST
@@ -308,36 +349,58 @@ static const struct {
     { SQUAD, "Queen's", "queens", 1, 1 },
     { SQUAD, "1,000", "1000", 1, 1 },
     { SQUAD, "well-known fact", "well known fact", 0, 2.0 / 5 },
-    { SQUAD, "\xe2\x80\x9c""Broncos\xe2\x80\x9d", "Broncos", 0, 0 }, /* “Broncos” | Broncos */
+    { SQUAD,
+      "\xe2\x80\x9c"
+      "Broncos\xe2\x80\x9d",
+      "Broncos", 0, 0 }, /* “Broncos” | Broncos */
     { SQUAD, "the_end", "end", 0, 0 },
     { SQUAD, "an-hour", "hour", 0, 0 },
-    { SQUAD, "th\xc3\xa9 thing", "thing", 0, 2.0 / 3 }, /* thé thing | thing */
+    { SQUAD, "th\xc3\xa9 thing", "thing", 0, 2.0 / 3 },                                      /* thé thing | thing */
     { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x82", 1, 1 }, /* ΟΔΟΣ | οδος */
     { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x83", 0, 0 }, /* ΟΔΟΣ | οδοσ */
-    { SQUAD, "\xc4\xb0stanbul", "i\xcc\x87stanbul", 1, 1 }, /* İstanbul | i̇stanbul */
-    { SQUAD, "New\xc2\xa0York\xe3\x80\x80""City", "new york city", 1, 1 }, /* blanks of Unicode */
-    { SQUAD, "Stra\xc3\x9f""e", "stra\xc3\x9f""e", 1, 1 }, /* Straße | straße */
+    { SQUAD, "\xc4\xb0stanbul", "i\xcc\x87stanbul", 1, 1 },                                  /* İstanbul | i̇stanbul */
+    { SQUAD,
+      "New\xc2\xa0York\xe3\x80\x80"
+      "City",
+      "new york city", 1, 1 }, /* blanks of Unicode */
+    { SQUAD,
+      "Stra\xc3\x9f"
+      "e",
+      "stra\xc3\x9f"
+      "e",
+      1, 1 }, /* Straße | straße */
     { SQUAD, "theatre", "the theatre", 1, 1 },
     { SQUAD, "Saint Bernadette Soubirous", "Bernadette Soubirous of Lourdes", 0, 4.0 / 7 },
     { CMRC, "\xe8\xb8\xa2\xe7\x88\x86", "\xe8\xb8\xa2\xe7\x88\x86", 1, 1 }, /* 踢爆 | 踢爆 */
-    { CMRC, "\xe3\x80\x8a\xe8\xb8\xa2\xe7\x88\x86\xe3\x80\x8b\xe3\x80\x82", "\xe8\xb8\xa2\xe7\x88\x86", 1, 1 }, /* 《踢爆》。 | 踢爆 */
+    { CMRC, "\xe3\x80\x8a\xe8\xb8\xa2\xe7\x88\x86\xe3\x80\x8b\xe3\x80\x82", "\xe8\xb8\xa2\xe7\x88\x86", 1,
+      1 },                                                            /* 《踢爆》。 | 踢爆 */
     { CMRC, "\xe8\xb8\xa2", "\xe8\xb8\xa2\xe7\x88\x86", 0, 2.0 / 3 }, /* 踢 | 踢爆 */
-    { CMRC, "\xe7\x94\x9f\xe5\x91\xbd\xe6\x95\xb0\xe8\x80\x97\xe5\xae\x8c", "\xe7\x94\x9f\xe5\x91\xbd\xe8\x80\x97\xe5\xae\x8c", 0, 4.0 / 9 }, /* 生命数耗完 | 生命耗完 */
-    { CMRC, "\xe5\x9c\xa8""2009\xe5\xb9\xb4""12\xe6\x9c\x88", "2009\xe5\xb9\xb4", 0, 4.0 / 7 }, /* 在2009年12月 | 2009年 */
+    { CMRC, "\xe7\x94\x9f\xe5\x91\xbd\xe6\x95\xb0\xe8\x80\x97\xe5\xae\x8c",
+      "\xe7\x94\x9f\xe5\x91\xbd\xe8\x80\x97\xe5\xae\x8c", 0, 4.0 / 9 }, /* 生命数耗完 | 生命耗完 */
+    { CMRC,
+      "\xe5\x9c\xa8"
+      "2009\xe5\xb9\xb4"
+      "12\xe6\x9c\x88",
+      "2009\xe5\xb9\xb4", 0, 4.0 / 7 },               /* 在2009年12月 | 2009年 */
     { CMRC, "2009", "2009\xe5\xb9\xb4", 0, 2.0 / 3 }, /* 2009 | 2009年 */
-    { CMRC, "\xef\xbc\x92\xef\xbc\x90\xef\xbc\x90\xef\xbc\x99\xe5\xb9\xb4", "2009\xe5\xb9\xb4", 0, 1.0 / 2 }, /* ２００９年 | 2009年 */
-    { CMRC, "Nexon\xe5\xbc\x80\xe5\x8f\x91", "nexon", 0, 1.0 / 2 }, /* Nexon开发 | nexon */
+    { CMRC, "\xef\xbc\x92\xef\xbc\x90\xef\xbc\x90\xef\xbc\x99\xe5\xb9\xb4", "2009\xe5\xb9\xb4", 0,
+      1.0 / 2 },                                                      /* ２００９年 | 2009年 */
+    { CMRC, "Nexon\xe5\xbc\x80\xe5\x8f\x91", "nexon", 0, 1.0 / 2 },   /* Nexon开发 | nexon */
     { CMRC, "New York Times\xe6\x8a\xa5", "York Times", 0, 2.0 / 3 }, /* New York Times报 | York Times */
     { CMRC, "1-2", "12", 1, 1 },
     { CMRC, "10,000\xe4\xba\xba", "10,000 \xe4\xba\xba", 0, 1 }, /* 10,000人 | 10,000 人 */
-    { CMRC, "\xe2\x80\xa6\xe2\x80\xa6", "\xe2\x80\xa6", 0, 0 }, /* …… | … */
-    { CMRC, "\xe3\x80\x82\xef\xbc\x81", "\xef\xbc\x9f", 1, 0 }, /* 。！ | ？ */
-    { CMRC, "(3)", "\xef\xbc\x88""3\xef\xbc\x89", 0, 1.0 / 2 }, /* (3) | （3） */
+    { CMRC, "\xe2\x80\xa6\xe2\x80\xa6", "\xe2\x80\xa6", 0, 0 },  /* …… | … */
+    { CMRC, "\xe3\x80\x82\xef\xbc\x81", "\xef\xbc\x9f", 1, 0 },  /* 。！ | ？ */
+    { CMRC, "(3)",
+      "\xef\xbc\x88"
+      "3\xef\xbc\x89",
+      0, 1.0 / 2 },                                                           /* (3) | （3） */
     { CMRC, " \xe4\xb8\xad\xe5\x9b\xbd ", "\xe4\xb8\xad\xe5\x9b\xbd", 1, 1 }, /*  中国  | 中国 */
-    { CMRC, "\xe4\xb8\xad \xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 1 }, /* 中 国 | 中国 */
-    { CMRC, "\xe4\xb8\xad\xe5\x9b\xbd\xe4\xba\xba\xe6\xb0\x91", "\xe4\xba\xba\xe6\xb0\x91\xe4\xb8\xad\xe5\x9b\xbd", 0, 1.0 / 2 }, /* 中国人民 | 人民中国 */
+    { CMRC, "\xe4\xb8\xad \xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 1 },  /* 中 国 | 中国 */
+    { CMRC, "\xe4\xb8\xad\xe5\x9b\xbd\xe4\xba\xba\xe6\xb0\x91", "\xe4\xba\xba\xe6\xb0\x91\xe4\xb8\xad\xe5\x9b\xbd", 0,
+      1.0 / 2 }, /* 中国人民 | 人民中国 */
     { CMRC, "A.B.", "A.B", 0, 2.0 / 3 },
-    { CMRC, "don't\xe8\xb5\xb0", "do\xe8\xb5\xb0", 0, 2.0 / 5 }, /* don't走 | do走 */
+    { CMRC, "don't\xe8\xb5\xb0", "do\xe8\xb5\xb0", 0, 2.0 / 5 },      /* don't走 | do走 */
     { CMRC, "\xe9\xbe\xa5\xe9\xbe\xa6", "\xe9\xbe\xa5", 0, 2.0 / 3 }, /* 龥龦 | 龥 */
     { CMRC, "\xe2\x80\x98\xe4\xb8\xad\xe2\x80\x99\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 4.0 / 5 }, /* ‘中’国 | 中国 */
     { CMRC, "\"\xe4\xb8\xad\"\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 1.0 / 3 }, /* "中"国 | 中国 */
@@ -353,8 +416,7 @@ START_TEST(golden_scores)
     gsa_scorer scorer;
     ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), golden[_i].kind, 64, &scorer, NULL), GSA_OK);
     for (int again = 0; again < 2; again++) { /* nothing of the first is left for the second */
-        const gsa_answer_score got =
-            gsa_answer_against(&scorer, slice(golden[_i].prediction), slice(golden[_i].reference));
+        const gsa_answer_score got = gsa_answer_against(&scorer, slice(golden[_i].prediction), slice(golden[_i].reference));
         ck_assert_int_eq(got.exact, golden[_i].exact);
         ck_assert_double_eq_tol(got.f1, golden[_i].f1, 1e-15);
         gsa_answer_against(&scorer, slice("x y z \xe4\xb8\xad \"'' can't"), slice("\xe5\x9b\xbd an"));
@@ -366,7 +428,9 @@ END_TEST
 /* Texts that fill the scorer's room to the last byte. */
 START_TEST(scorers_keep_within_their_room)
 {
-    static const char *const pieces[] = { "a", " ", "'", "\"", ".", ",", "\xc4\xb0", "\xce\xa3", "\xe4\xb8\xad", "\xe3\x80\x82", "\xf0\x9f\x98\x80" };
+    static const char *const pieces[] = {
+        "a", " ", "'", "\"", ".", ",", "\xc4\xb0", "\xce\xa3", "\xe4\xb8\xad", "\xe3\x80\x82", "\xf0\x9f\x98\x80"
+    };
     gsa_dice dice = { 3 };
     for (int round = 0; round < 4000; round++) {
         char text[2][64] = { "", "" };
@@ -375,7 +439,8 @@ START_TEST(scorers_keep_within_their_room)
             for (int i = (int)gsa_between(&dice, 0, 12); i > 0; i--)
                 strcat(text[k], pieces[gsa_between(&dice, 0, GSA_COUNT(pieces) - 1)]);
         const size_t a = strlen(text[0]), b = strlen(text[1]);
-        ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), round % 2, (int64_t)(a > b ? a : b), &scorer, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), round % 2, (int64_t)(a > b ? a : b), &scorer, NULL),
+                         GSA_OK);
         const gsa_answer_score one = gsa_answer_against(&scorer, slice(text[0]), slice(text[1]));
         const gsa_answer_score other = gsa_answer_against(&scorer, slice(text[1]), slice(text[0]));
         const gsa_answer_score self = gsa_answer_against(&scorer, slice(text[0]), slice(text[0]));
@@ -392,7 +457,8 @@ int main(int argc, char **argv)
     static const gsa_test wrong[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)) };
     static const gsa_test spans[] = { GSA_TEST(windows_cover_every_answer), GSA_TEST(the_best_of_all_spans),
                                       GSA_TEST(what_question_and_passage_share) };
-    static const gsa_test scores[] = { GSA_LOOP(golden_scores, GSA_COUNT(golden)), GSA_TEST(scorers_keep_within_their_room) };
+    static const gsa_test scores[] = { GSA_LOOP(golden_scores, GSA_COUNT(golden)),
+                                       GSA_TEST(scorers_keep_within_their_room) };
     static const gsa_case cases[] = { GSA_CASE("good", files, 20), GSA_CASE("bad", wrong, 20), GSA_CASE("spans", spans, 20),
                                       GSA_CASE("scores", scores, 20) };
     return gsa_run_suite("reading", cases, GSA_COUNT(cases), argc, argv);

@@ -272,8 +272,7 @@ START_TEST(a_toy_is_learned_and_predicted)
     json_t *predicted = predict(&r, "run", "dev.json"), *file;
     file = json_load_file(gsa_scratch_path(&r.scratch, "dev.json"), 0, NULL);
     const json_t *paragraphs = json_object_get(json_array_get(json_object_get(file, "data"), 0), "paragraphs");
-    json_object_foreach(predicted, id, answer)
-    {
+    json_object_foreach (predicted, id, answer) {
         const json_t *qa =
             json_array_get(json_object_get(json_array_get(paragraphs, (size_t)(count / 5)), "qas"), (size_t)(count % 5));
         ck_assert_str_eq(id, json_string_value(json_object_get(qa, "id")));
