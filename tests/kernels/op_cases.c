@@ -486,9 +486,8 @@ static void segment_walk(rig *r, int backward)
         for (int64_t row = first; row < last; row++) sum += exp(R_X(1)[row * S(2) + c]);
         if (target < 0) continue;
         if (!backward) R_Y(0)[0] += 0.25 * (log(sum) - R_X(1)[(first + (int64_t)target) * S(2) + c]);
-        for (int64_t row = first; row < last && backward; row++)
-            R_DX(1)
-            [row * S(2) + c] += 0.25 * R_DY(0)[0] * (exp(R_X(1)[row * S(2) + c]) / sum - ((double)(row - first) == target));
+        for (int64_t row = first; row < last && backward; row++) R_DX(1)
+        [row * S(2) + c] += 0.25 * R_DY(0)[0] * (exp(R_X(1)[row * S(2) + c]) / sum - ((double)(row - first) == target));
     }
 }
 static void segment_oracle(rig *r)
