@@ -99,6 +99,10 @@ gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor 
 
 /* Losses [1,1]; targets in backend memory. */
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double scale);
+/* With label smoothing, 0 <= smoothing < 1 (backend.h has the equation). */
+gsa_tensor *gsa_op_smooth_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double smoothing, double scale);
+/* [rows, 1]: -log p(target) of each row, 0 where the target is -1; has no gradient. */
+gsa_tensor *gsa_op_surprise(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets);
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale);
 /* One softmax down each column of a segment's rows: where in a sequence something is. offset [segments+1], targets
  * [segments, cols]: the right row, counted in its segment, or -1 (ignored). */

@@ -169,10 +169,14 @@ struct gsa_backend {
     gsa_status (*attend_backward)(gsa_backend *b, const gsa_attend_args *args);
 
     /* ---- losses: *loss is one real; targets of -1 are ignored. dloss: one real */
-    gsa_status (*cross_entropy_forward)(gsa_backend *b, void *loss, const void *logits, const int32_t *targets, double scale,
-                                        int64_t rows, int64_t classes); /* scale sum (lse - logit[target]) */
+    /* scale sum_i (nll_i + smoothing (logit_i[target_i] - mean_c logit_i[c])),  nll_i = log sum_c exp logit_i[c] - logit_i[target_i]:
+     * the cross entropy against (1 - smoothing) [c = target] + smoothing / classes (Szegedy et al. 2016, section 7).
+     * nll [rows] or NULL receives nll_i, 0 where the target is -1 */
+    gsa_status (*cross_entropy_forward)(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
+                                        double smoothing, double scale, int64_t rows, int64_t classes);
     gsa_status (*cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double scale, int64_t rows, int64_t classes);
+                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
+                                         int64_t classes);
     gsa_status (*square_error_forward)(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
                                        int64_t count);                  /* scale sum (x - target)^2 */
     gsa_status (*square_error_backward)(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,

@@ -3,10 +3,11 @@
 
 typedef struct entropy_job {
     double *partial; /* [rows] */
+    float *nll;      /* [rows] or NULL */
     float *dx;
     const float *x, *dloss;
     const int32_t *targets;
-    double scale;
+    double scale, smoothing;
     gsa_cuda_watch watch;
     int64_t rows, cols;
 } entropy_job;
@@ -26,6 +27,15 @@ GSA_DEVICE entropy_row measure_row(const float *x, int64_t cols, int lane)
     return entropy_row{ shift, logf(gsa_sum_lanes(sum, GSA_WARP)) };
 }
 
+/* What label smoothing adds to a row: smoothing (x_target - mean x). */
+GSA_DEVICE double smooth_row(const entropy_job &job, const float *x, int32_t target, int lane)
+{
+    float sum = 0;
+    if (job.smoothing == 0) return 0;
+    for (int64_t c = lane; c < job.cols; c += GSA_WARP) sum += __ldg(x + c);
+    return job.smoothing * ((double)__ldg(x + target) - (double)gsa_sum_lanes(sum, GSA_WARP) / (double)job.cols);
+}
+
 /* The target of a row: -1 ignored, and so is one outside the classes, which is reported. */
 GSA_DEVICE int32_t target_of(const entropy_job &job, int64_t row, int lane)
 {
@@ -42,15 +52,17 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows(GSA_ARGUMENT(
     if (row >= job.rows) return; /* a whole warp */
     const int32_t target = target_of(job, row, lane);
     const float *x = job.x + row * job.cols;
-    double loss = 0;
+    double nll = 0, more = 0;
     if (target >= 0) {
         const entropy_row at = measure_row(x, job.cols, lane);
-        loss = ((double)at.top - (double)__ldg(x + target)) + (double)at.log_sum;
+        nll = ((double)at.top - (double)__ldg(x + target)) + (double)at.log_sum;
+        more = smooth_row(job, x, target, lane);
     }
-    if (lane == 0) job.partial[row] = loss;
+    if (lane == 0) job.partial[row] = nll + more;
+    if (lane == 0 && job.nll) job.nll[row] = (float)nll;
 }
 
-/* dlogit_c += dloss scale (softmax_c - [c = target]) */
+/* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
 static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows_back(GSA_ARGUMENT(entropy_job) job)
 {
     const int64_t row = gsa_thread() / GSA_WARP;
@@ -59,28 +71,40 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows_back(GSA_ARGU
     const int32_t target = target_of(job, row, lane);
     if (target < 0) return;
     const float *x = job.x + row * job.cols, slope = (float)(job.scale * (double)__ldg(job.dloss));
+    const float each = (float)(job.smoothing / (double)job.cols), own = (float)(1 - job.smoothing);
     const entropy_row at = measure_row(x, job.cols, lane);
-    for (int64_t c = lane; c < job.cols; c += GSA_WARP)
-        job.dx[row * job.cols + c] += slope * (expf((__ldg(x + c) - at.top) - at.log_sum) - (c == target ? 1.0f : 0.0f));
+    for (int64_t c = lane; c < job.cols; c += GSA_WARP) {
+        const float wanted = each + (c == target ? own : 0.0f);
+        job.dx[row * job.cols + c] += slope * (expf((__ldg(x + c) - at.top) - at.log_sum) - wanted);
+    }
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, int64_t rows, int64_t classes, int64_t *blocks)
+static gsa_status prepare(gsa_backend *b, const char *op, double smoothing, int64_t rows, int64_t classes, int64_t *blocks)
 {
+    if (!(smoothing >= 0 && smoothing < 1))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
     GSA_TRY(gsa_cuda_shape(b, op, rows, classes));
     return gsa_cuda_grid(b, op, rows, GSA_THREADS / GSA_WARP, blocks);
 }
 
-static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int32_t *targets, double scale,
-                                        int64_t rows, int64_t classes)
+static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
+                                        double smoothing, double scale, int64_t rows, int64_t classes)
 {
     int64_t blocks;
     void *room;
-    GSA_TRY(prepare(b, "cross_entropy_forward", rows, classes, &blocks));
+    GSA_TRY(prepare(b, "cross_entropy_forward", smoothing, rows, classes, &blocks));
     GSA_TRY(gsa_cuda_scratch(b, "cross_entropy_forward", rows, sizeof(double), &room));
-    const entropy_job job = {
-        (double *)room, NULL,   (const float *)logits, NULL, targets, scale, gsa_cuda_suspect(b, GSA_FAULT_TARGET),
-        rows,           classes
-    };
+    const entropy_job job = { (double *)room,
+                              (float *)nll,
+                              NULL,
+                              (const float *)logits,
+                              NULL,
+                              targets,
+                              scale,
+                              smoothing,
+                              gsa_cuda_suspect(b, GSA_FAULT_TARGET),
+                              rows,
+                              classes };
     GSA_TRY(GSA_RUN(b, entropy_rows, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
     total.partial = job.partial, total.partials = rows, total.loss = (float *)loss, total.scale = scale;
@@ -88,17 +112,20 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, const void *
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double scale, int64_t rows, int64_t classes)
+                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
+                                         int64_t classes)
 {
     int64_t blocks;
-    GSA_TRY(prepare(b, "cross_entropy_backward", rows, classes, &blocks));
+    GSA_TRY(prepare(b, "cross_entropy_backward", smoothing, rows, classes, &blocks));
     if (dlogits == NULL) return GSA_OK;
     const entropy_job job = { NULL,
+                              NULL,
                               (float *)dlogits,
                               (const float *)logits,
                               (const float *)dloss,
                               targets,
                               scale,
+                              smoothing,
                               gsa_cuda_suspect(b, GSA_FAULT_TARGET),
                               rows,
                               classes };

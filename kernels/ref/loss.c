@@ -5,7 +5,8 @@ typedef struct loss_job {
     const real *x, *target;
     const int32_t *targets;
     real *dx, slope; /* backward: slope = dloss scale */
-    double *partial;
+    real *nll;       /* [rows] or NULL */
+    double *partial, smoothing;
     int64_t rows, cols, chunk;
 } loss_job;
 
@@ -27,6 +28,15 @@ static double log_sum_exp(const real *x, int64_t count)
     return (double)top + log(sum);
 }
 
+/* What label smoothing adds to a row: smoothing (x_target - mean x). */
+static double smoothed(const loss_job *job, const real *x, int32_t target)
+{
+    double sum = 0;
+    if (job->smoothing == 0) return 0;
+    for (int64_t c = 0; c < job->cols; c++) sum += (double)x[c];
+    return job->smoothing * ((double)x[target] - sum / (double)job->cols);
+}
+
 static void entropy_chunk(void *context, int64_t item)
 {
     const loss_job *job = context;
@@ -34,7 +44,10 @@ static void entropy_chunk(void *context, int64_t item)
     double sum = 0;
     for (int64_t row = item * job->chunk; row < last; row++) {
         const real *logits = job->x + row * job->cols;
-        if (job->targets[row] >= 0) sum += log_sum_exp(logits, job->cols) - (double)logits[job->targets[row]];
+        const int32_t target = job->targets[row];
+        const double nll = target < 0 ? 0 : log_sum_exp(logits, job->cols) - (double)logits[target];
+        if (job->nll) job->nll[row] = (real)nll;
+        if (target >= 0) sum += nll + smoothed(job, logits, target);
     }
     job->partial[item] = sum;
 }
@@ -52,42 +65,55 @@ static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*
     return GSA_OK;
 }
 
-static gsa_status check_entropy(gsa_backend *b, const char *op, const int32_t *targets, int64_t rows, int64_t classes)
+static gsa_status check_entropy(gsa_backend *b, const char *op, const int32_t *targets, double smoothing, int64_t rows,
+                                int64_t classes)
 {
+    if (!(smoothing >= 0 && smoothing < 1))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
     const gsa_status status = gsa_ref_shape(b, op, rows, classes);
     return status == GSA_OK ? gsa_ref_check_indices(b, op, "target", targets, rows, -1, classes) : status;
 }
 
-static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int32_t *targets, double scale,
-                                        int64_t rows, int64_t classes)
+static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
+                                        double smoothing, double scale, int64_t rows, int64_t classes)
 {
-    const gsa_status status = check_entropy(b, "cross_entropy_forward", targets, rows, classes);
+    const gsa_status status = check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
     if (status != GSA_OK) return status;
-    loss_job job = { .x = logits, .targets = targets, .rows = rows, .cols = classes, .chunk = ref_row_chunk(classes * 4) };
+    loss_job job = { .x = logits,
+                     .targets = targets,
+                     .nll = nll,
+                     .smoothing = smoothing,
+                     .rows = rows,
+                     .cols = classes,
+                     .chunk = ref_row_chunk(classes * 4) };
     return run_sum(b, "cross_entropy_forward", &job, entropy_chunk, scale, loss);
 }
 
-/* dlogit_c += dloss scale (softmax_c - [c = target]) */
+/* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
 static void entropy_back_chunk(void *context, int64_t item)
 {
     const loss_job *job = context;
     const int64_t last = ref_smaller((item + 1) * job->chunk, job->rows);
+    const real each = (real)(job->slope * job->smoothing / (double)job->cols);
     for (int64_t row = item * job->chunk; row < last; row++) {
         const real *logits = job->x + row * job->cols;
         real *dx = job->dx + row * job->cols;
         if (job->targets[row] < 0) continue;
         const double lse = log_sum_exp(logits, job->cols); /* rounded to real it would lose what large logits leave of it */
-        for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp((real)((double)logits[c] - lse));
-        dx[job->targets[row]] -= job->slope;
+        for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp((real)((double)logits[c] - lse)) - each;
+        dx[job->targets[row]] -= (real)(job->slope * (1 - job->smoothing));
     }
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double scale, int64_t rows, int64_t classes)
+                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
+                                         int64_t classes)
 {
-    const gsa_status status = check_entropy(b, "cross_entropy_backward", targets, rows, classes);
+    const gsa_status status = check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
-    loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .rows = rows, .cols = classes };
+    loss_job job = {
+        .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes
+    };
     job.slope = (real)(scale * (double)*(const real *)dloss);
     job.chunk = ref_row_chunk(classes * 4);
     gsa_team_run(b->team, ref_items(rows, job.chunk), entropy_back_chunk, &job);

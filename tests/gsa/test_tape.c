@@ -206,7 +206,7 @@ static gsa_parameter *leaf(bench *b, const char *name, int64_t rows, int64_t col
     return p;
 }
 
-/* The loss of one op: square error against a fixed target (entropy: cross entropy of its rows). */
+/* The loss of one op: square error against a fixed target (entropy: cross entropy of its rows, 2: with label smoothing). */
 static double loss_of(bench *b, int which, int entropy, int backward)
 {
     gsa_tape_reset(b->tape, 1, 3, 4);
@@ -223,7 +223,7 @@ static double loss_of(bench *b, int which, int entropy, int backward)
     int32_t label[80];
     for (int i = 0; i < 80; i++) target[i] = 0.1 * i - 1, label[i] = i % (C + 1) - 1;
     gsa_tensor *t =
-        entropy ? gsa_op_cross_entropy(b->tape, y, device(b->tape, label, sizeof label), 0.7)
+        entropy ? gsa_op_smooth_entropy(b->tape, y, device(b->tape, label, sizeof label), entropy == 2 ? 0.1 : 0, 0.7)
                 : gsa_op_square_error(b->tape, y, gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols), 0.3);
     MUST(b, gsa_tape_status(b->tape, &b->error));
     MUST(b, gsa_tensor_read(b->backend, t, 0, &loss, &b->error));
@@ -295,6 +295,7 @@ START_TEST(cross_entropy_differentiates)
 {
     bench b = five_leaves(0);
     check_gradients(&b, 0, 1);
+    check_gradients(&b, 0, 2);
     bench_close(&b);
 }
 END_TEST

@@ -375,10 +375,12 @@ static void pool_oracle_backward(rig *r)
         }
 }
 
-/* ---- losses: rows, classes | count ---- */
-static const op_shape entropy_shapes[] = { { 0, 3 }, { 1, 1 }, { 1, 2 }, { 9, 5 }, { 300, 7 }, { 20, 1000 }, { 2, 20000 } };
-static const op_shape entropy_grads[] = { { 1, 2 }, { 5, 4 } };
-static const op_shape entropy_big[] = { { 9000, 5 }, { 30, 3000 } };
+/* ---- losses: rows, classes, smoothing in percent | count ---- */
+static const op_shape entropy_shapes[] = { { 0, 3 },        { 1, 1 },     { 1, 2 },     { 9, 5 },       { 300, 7 }, { 20, 1000 },
+                                           { 2, 20000 },    { 0, 3, 10 }, { 1, 1, 50 }, { 300, 7, 10 }, { 9, 5, 90 },
+                                           { 20, 1000, 10 } };
+static const op_shape entropy_grads[] = { { 1, 2 }, { 5, 4 }, { 5, 4, 10 }, { 1, 3, 90 } };
+static const op_shape entropy_big[] = { { 9000, 5 }, { 30, 3000 }, { 30, 3000, 10 } };
 
 static void entropy_setup(rig *r)
 {
@@ -387,15 +389,17 @@ static void entropy_setup(rig *r)
     double *targets = calloc((size_t)S(0) + 1, sizeof *targets);
     for (int64_t i = 0; i < S(0); i++) targets[i] = (double)gsa_between(&r->dice, S(0) > 1 ? -1 : 0, S(1) - 1);
     rig_other(r, "targets", RIG_INT32, RIG_CONST, S(0), targets);
+    rig_real(r, "nll", RIG_KEPT, S(0), 1, 1);
     free(targets);
 }
 static gsa_status entropy_forward(rig *r)
 {
-    return r->b->cross_entropy_forward(r->b, R_AT(0), R_AT(1), R_AT(2), 0.25, S(0), S(1));
+    void *nll = S(2) == 50 ? NULL : R_AT(3);
+    return r->b->cross_entropy_forward(r->b, R_AT(0), nll, R_AT(1), R_AT(2), 0.01 * (double)S(2), 0.25, S(0), S(1));
 }
 static gsa_status entropy_backward(rig *r)
 {
-    return r->b->cross_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), 0.25, S(0), S(1));
+    return r->b->cross_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), 0.01 * (double)S(2), 0.25, S(0), S(1));
 }
 static double log_of_sum(const double *x, int64_t count)
 {
@@ -403,19 +407,27 @@ static double log_of_sum(const double *x, int64_t count)
     for (int64_t i = 0; i < count; i++) sum += exp(x[i]);
     return log(sum);
 }
+/* What row i is wanted to give class c. */
+static double entropy_wanted(const rig *r, int64_t i, int64_t c)
+{
+    const double smoothing = 0.01 * (double)S(2);
+    return smoothing / (double)S(1) + ((double)c == R_X(2)[i] ? 1 - smoothing : 0);
+}
 static void entropy_oracle(rig *r)
 {
     R_Y(0)[0] = 0;
-    for (int64_t i = 0; i < S(0); i++)
-        if (R_X(2)[i] >= 0)
-            R_Y(0)[0] += 0.25 * (log_of_sum(R_X(1) + i * S(1), S(1)) - R_X(1)[i * S(1) + (int64_t)R_X(2)[i]]);
+    for (int64_t i = 0; i < S(0); i++) {
+        const double *x = R_X(1) + i * S(1), lse = log_of_sum(x, S(1));
+        if (S(2) != 50) R_Y(3)[i] = R_X(2)[i] < 0 ? 0 : lse - x[(int64_t)R_X(2)[i]];
+        for (int64_t c = 0; c < S(1) && R_X(2)[i] >= 0; c++) R_Y(0)[0] += 0.25 * entropy_wanted(r, i, c) * (lse - x[c]);
+    }
 }
 static void entropy_oracle_backward(rig *r)
 {
     for (int64_t i = 0; i < S(0); i++) {
-        const double *x = R_X(1) + i * S(1), target = R_X(2)[i], lse = log_of_sum(x, S(1));
-        for (int64_t c = 0; c < S(1) && target >= 0; c++)
-            R_DX(1)[i * S(1) + c] += 0.25 * R_DY(0)[0] * (exp(x[c] - lse) - ((double)c == target));
+        const double *x = R_X(1) + i * S(1), lse = log_of_sum(x, S(1));
+        for (int64_t c = 0; c < S(1) && R_X(2)[i] >= 0; c++)
+            R_DX(1)[i * S(1) + c] += 0.25 * R_DY(0)[0] * (exp(x[c] - lse) - entropy_wanted(r, i, c));
     }
 }
 

@@ -475,7 +475,7 @@ static void nan_stays_nan(tally *t, gsa_backend *b)
     get(b, y, dy, 4);
     get(b, &arg, darg, 4);
     check(t, isnan(y[0]) && arg == 1, "the maximum loses a NaN: %g from row %d", (double)y[0], (int)arg);
-    b->cross_entropy_forward(b, dy, dx, dtarget, 1, 1, 4);
+    b->cross_entropy_forward(b, dy, NULL, dx, dtarget, 0, 1, 1, 4);
     get(b, y, dy, 4);
     check(t, isnan(y[0]), "cross-entropy loses a NaN");
     void *all[] = { dx, done, dy, doffset, dtarget, darg };
@@ -623,7 +623,7 @@ static void arguments_case(tally *t)
     check(t, b->download(b, y, z, 16) == GSA_OK, "the fault is reported twice: %s", b->error.text);
     b->gather_backward(b, z, x, dids, 0, 1, 4, 1, 5);
     fails(t, b, b->download(b, y, z, 16), GSA_ERR_ARGUMENT, "gather_backward: id 1");
-    b->cross_entropy_forward(b, z, x, dids, 1, 2, 2);
+    b->cross_entropy_forward(b, z, NULL, x, dids, 0, 1, 2, 2);
     fails(t, b, b->download(b, y, z, 4), GSA_ERR_ARGUMENT, "target 1");
     b->free(b, x), b->free(b, z), b->free(b, dids);
     gsa_backend_release(b);

@@ -118,8 +118,11 @@ START_TEST(bad_arguments_are_sentences)
     FAILS(b->dropout_forward(b, y, x, &far, 1, 1), GSA_ERR_ARGUMENT, "1048576");
     FAILS(b->gather_forward(b, y, x, ids, 1, 0, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
     FAILS(b->gather_backward(b, y, x, ids, 0, 1, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
-    FAILS(b->cross_entropy_forward(b, y, x, ids, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
-    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of 1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, -0.1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of -0.1");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, (double)NAN, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of nan");
     FAILS(b->segment_entropy_forward(b, y, x, ends, ids, 1, 2, 3, 1), GSA_ERR_ARGUMENT, "target 5 of segment 1");
     FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT, "from 0 to 3, expected 0 to 4");
     FAILS(b->segment_entropy_forward(b, y, x, back, ids, 1, 2, 1, 1), GSA_ERR_ARGUMENT, "segment 1 ends before it begins");
@@ -162,9 +165,9 @@ START_TEST(nan_stays_nan)
     ck_assert(isnan(y[0]) && arg == 1);
     b->pool_forward(b, y, NULL, x, offset, 0, 1, 1);
     ck_assert(isnan(y[0]));
-    b->cross_entropy_forward(b, y, x, &target, 1, 1, 3);
+    b->cross_entropy_forward(b, y, NULL, x, &target, 0, 1, 1, 3);
     ck_assert(isnan(y[0]));
-    b->cross_entropy_backward(b, memset(dx, 0, sizeof dx), ones, x, &target, 1, 1, 3);
+    b->cross_entropy_backward(b, memset(dx, 0, sizeof dx), ones, x, &target, 0, 1, 1, 3);
     ck_assert(isnan(dx[0]) && isnan(dx[2]));
     b->gemm(b, y, x, ones, 1, 1, 3, 0, 0, 1, 3, 1, 0);
     ck_assert(isnan(y[0]));
@@ -184,7 +187,7 @@ START_TEST(large_logits_keep_their_gradient)
         const double second = exp((double)x[1] - (double)x[0]), third = exp((double)x[2] - (double)x[0]);
         const double sum = 1 + second + third;
         float dx[3] = { 0 };
-        b->cross_entropy_backward(b, dx, &one, x, &target, 1, 1, 3);
+        b->cross_entropy_backward(b, dx, &one, x, &target, 0, 1, 1, 3);
         ck_assert_double_eq_tol((double)dx[0], 1 / sum - 1, 2e-7);
         ck_assert_double_eq_tol((double)dx[1] * sum / second, 1, 1e-6);
         ck_assert_double_eq_tol((double)dx[2] * sum / third, 1, 1e-6);
@@ -233,7 +236,7 @@ START_TEST(null_gradients_are_skipped)
     ck_assert_int_eq(b->gather_backward(b, NULL, x, ids, 0, 1, 2, 3, 2), GSA_OK);
     ck_assert_int_eq(b->select_backward(b, NULL, NULL, mask, x, 2, 3), GSA_OK);
     ck_assert_int_eq(b->pool_backward(b, NULL, x, NULL, offset, 0, 1, 3), GSA_OK);
-    ck_assert_int_eq(b->cross_entropy_backward(b, NULL, one, x, ids, 1, 2, 3), GSA_OK);
+    ck_assert_int_eq(b->cross_entropy_backward(b, NULL, one, x, ids, 0, 1, 2, 3), GSA_OK);
     ck_assert_int_eq(b->square_error_backward(b, NULL, one, x, x, 1, 6), GSA_OK);
     gsa_backend_release(b);
 }

@@ -200,12 +200,13 @@ GUARD(crf_forward, (B, const gsa_crf_args *args), (in, args))
 GUARD(crf_backward, (B, const gsa_crf_args *args), (in, args))
 GUARD(crf_decode, (B, const gsa_crf_args *args), (in, args))
 GUARD(cross_entropy_forward,
-      (B, void *loss, const void *logits, const int32_t *targets, double scale, int64_t rows, int64_t classes),
-      (in, loss, logits, targets, scale, rows, classes))
-GUARD(cross_entropy_backward,
-      (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double scale, int64_t rows,
+      (B, void *loss, void *nll, const void *logits, const int32_t *targets, double smoothing, double scale, int64_t rows,
        int64_t classes),
-      (in, dlogits, dloss, logits, targets, scale, rows, classes))
+      (in, loss, nll, logits, targets, smoothing, scale, rows, classes))
+GUARD(cross_entropy_backward,
+      (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double smoothing, double scale,
+       int64_t rows, int64_t classes),
+      (in, dlogits, dloss, logits, targets, smoothing, scale, rows, classes))
 GUARD(segment_entropy_forward,
       (B, void *loss, const void *logits, const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
        int64_t rows, int64_t cols),
