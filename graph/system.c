@@ -52,6 +52,16 @@ static int64_t posix_read(void *user, int file, void *buffer, int64_t bytes)
     return got;
 }
 
+static int64_t posix_read_at(void *user, int file, void *buffer, int64_t bytes, int64_t offset)
+{
+    (void)user;
+    const size_t most = bytes > 1 << 30 ? (size_t)1 << 30 : (size_t)bytes;
+    ssize_t got;
+    do got = pread(file, buffer, most, (off_t)offset);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 static int64_t posix_write(void *user, int file, const void *buffer, int64_t bytes)
 {
     (void)user;
@@ -159,6 +169,7 @@ const gsa_system *gsa_system_default(void)
         .sync_folder = posix_sync_folder,
         .kind = posix_kind,
         .list = posix_list,
+        .read_at = posix_read_at,
     };
     return &table;
 }

@@ -38,6 +38,8 @@ typedef struct gsa_system {
     int (*sync_folder)(void *user, const char *path);
     int (*kind)(void *user, const char *path, int64_t *bytes);      /* gsa_file_kind; bytes may be NULL   */
     int (*list)(void *user, const char *path, int (*each)(void *context, const char *name), void *context);
+    int64_t (*read_at)(void *user, int file, void *buffer, int64_t bytes, int64_t offset); /* as read, from this place of a
+                                                                       regular file; any thread      */
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */

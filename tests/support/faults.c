@@ -67,6 +67,11 @@ static int64_t faulty_read(void *user, int file, void *buffer, int64_t bytes)
     return fails(user, GSA_OP_READ) ? -1 : real()->read(NULL, file, buffer, shorter(user, bytes));
 }
 
+static int64_t faulty_read_at(void *user, int file, void *buffer, int64_t bytes, int64_t offset)
+{
+    return fails(user, GSA_OP_READ) ? -1 : real()->read_at(NULL, file, buffer, shorter(user, bytes), offset);
+}
+
 static int64_t faulty_write(void *user, int file, const void *buffer, int64_t bytes)
 {
     return fails(user, GSA_OP_WRITE) ? -1 : real()->write(NULL, file, buffer, shorter(user, bytes));
@@ -141,7 +146,8 @@ void gsa_faults_start(gsa_faults *faults)
                                   .make_folder = faulty_make_folder,
                                   .sync_folder = faulty_sync_folder,
                                   .kind = faulty_kind,
-                                  .list = faulty_list };
+                                  .list = faulty_list,
+                                  .read_at = faulty_read_at };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)
