@@ -1,4 +1,5 @@
 #include "train/model.h"
+#include <string.h>
 
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
 static const uint32_t HEAD_SITE = (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
@@ -19,6 +20,26 @@ static gsa_status add_linear(gsa_learner *m, int which, const char *weight, cons
     return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[which], error);
 }
 
+static gsa_status tie_head(gsa_learner *m, int64_t in, gsa_error *error)
+{
+    const gsa_plan *p = &m->plan;
+    if (p->tied == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: the classes of task %s are not words of its input",
+                        m->task->name);
+    gsa_parameter *embedding = gsa_input_embedding(m->input[p->tied - 1]);
+    if (embedding->value.cols != in)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "model.tied = 1: the head reads %lld columns, the embedding has %lld: one width is needed for "
+                        "model.hidden (or head_hidden) and model.embedding",
+                        (long long)in, (long long)embedding->value.cols);
+    if (embedding->value.rows != (int64_t)p->outputs + p->first_class)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: %d classes from id %d on, the embedding has %lld rows",
+                        p->outputs, p->first_class, (long long)embedding->value.rows);
+    m->weight[1] = embedding, m->tied = 1;
+    return gsa_parameters_add(m->parameters, "head.out.bias", 1, p->outputs, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[1],
+                              error);
+}
+
 static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, gsa_error *error)
 {
     const int64_t hidden = recipe->values.model_head_hidden;
@@ -26,6 +47,7 @@ static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, gsa_erro
     gsa_status status = GSA_OK;
     if (hidden > 0) status = add_linear(m, 0, "head.hidden.weight", "head.hidden.bias", hidden, in, error);
     if (status != GSA_OK) return status;
+    if (recipe->values.model_tied) return tie_head(m, hidden > 0 ? hidden : in, error);
     return add_linear(m, 1, "head.out.weight", "head.out.bias", m->plan.outputs, hidden > 0 ? hidden : in, error);
 }
 
@@ -62,24 +84,75 @@ static gsa_status check_texts(gsa_learner *m, gsa_error *error)
     return GSA_OK;
 }
 
+/* Nothing of a later token may reach an earlier one: each pattern promises it for itself. */
+static gsa_status check_causal(const gsa_learner *m, gsa_error *error)
+{
+    for (int r = 0; r < m->plan.n_runs; r++) {
+        const gsa_stack *stack = gsa_model_stack_of(m->net, r);
+        int causal = 0;
+        for (int s = 0; s < m->plan.n_stacks; s++)
+            if (strcmp(m->plan.stack[s].name, m->plan.run[r].stack) == 0) causal = m->plan.stack[s].causal;
+        for (int layer = 0; causal && layer < gsa_stack_layers(stack); layer++)
+            for (int p = 0; p < gsa_stack_patterns(stack, layer); p++) {
+                const gsa_pattern *pattern = gsa_stack_pattern(stack, layer, p);
+                if (gsa_schema_flags(gsa_pattern_schema(pattern)) & GSA_CAUSAL) continue;
+                return gsa_fail(error, GSA_ERR_ARGUMENT,
+                                "layer %d of %s, %s, lets a token see those after it, which %s has to predict: many patterns "
+                                "have causal=1",
+                                layer + 1, gsa_stack_text(stack), gsa_pattern_text(pattern), m->task->name);
+            }
+    }
+    return GSA_OK;
+}
+
+/* The layers below the last of the head's run, where they have losses. */
+static gsa_status list_taps(gsa_learner *m, const gsa_stack_spec *specs, int *stack, gsa_error *error)
+{
+    int layers = 0;
+    *stack = -1;
+    for (int s = 0; s < m->plan.n_stacks && m->plan.aux > 0; s++)
+        if (strcmp(m->plan.stack[s].name, m->plan.run[m->plan.head_run].stack) == 0) *stack = s;
+    for (int i = 0; *stack >= 0 && i < specs[*stack].n_segments; i++) layers += specs[*stack].segments[i].layers;
+    if (layers < 2) return GSA_OK;
+    m->tap = gsa_alloc(m->system, (size_t)layers, sizeof *m->tap);
+    m->tapped = gsa_alloc_zero(m->system, (size_t)layers, sizeof(gsa_tensor *));
+    if (!m->tap || !m->tapped) return gsa_out_of_memory(error, "losses of layers", layers * INT64_C(12));
+    for (int i = 0; i < layers - 1; i++) m->tap[i] = i;
+    m->n_taps = layers - 1;
+    return GSA_OK;
+}
+
 static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const gsa_registry *registry, gsa_error *error)
 {
     const gsa_plan *p = &m->plan;
     gsa_model_stack stacks[GSA_PLAN_STACKS];
+    int tapped;
+    gsa_status status = list_taps(m, specs, &tapped, error);
+    if (status != GSA_OK) return status;
     for (int s = 0; s < p->n_stacks; s++)
         stacks[s] = (gsa_model_stack){ .name = p->stack[s].name,
                                        .spec = &specs[s],
                                        .settings = settings_of(m, &p->stack[s].settings),
-                                       .reads = p->stack[s].reads };
+                                       .reads = p->stack[s].reads,
+                                       .taps = s == tapped ? m->tap : NULL,
+                                       .n_taps = s == tapped ? m->n_taps : 0 };
     const gsa_model_options options = { .sequences = p->sequence,
                                         .n_sequences = p->n_sequences,
                                         .stacks = stacks,
                                         .n_stacks = p->n_stacks,
                                         .runs = p->run,
                                         .n_runs = p->n_runs };
-    gsa_status status = gsa_model_create(m->system, registry, &options, m->parameters, &m->net, error);
+    status = gsa_model_create(m->system, registry, &options, m->parameters, &m->net, error);
+    if (status == GSA_OK) status = check_causal(m, error);
     if (status == GSA_OK) status = check_texts(m, error);
     return status == GSA_OK ? gsa_model_batch_create(m->net, &m->graph, error) : status;
+}
+
+static int has_decoder(const gsa_plan *plan, const gsa_recipe *recipe)
+{
+    for (int s = 0; s < plan->n_stacks; s++)
+        if (plan->stack[s].spec == recipe->values.model_decoder) return 1;
+    return 0;
 }
 
 /* The task's plan for the recipe's encoder. */
@@ -90,6 +163,8 @@ static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_regist
     gsa_plan_options options = { .recipe = recipe, .encoder = text };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
     if (status == GSA_OK) status = m->task->plan(m->self, &options, &m->plan, error);
+    if (status == GSA_OK && *recipe->values.model_decoder && !has_decoder(&m->plan, recipe))
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "model.decoder is set, and task %s has none", m->task->name);
     if (status == GSA_OK && options.memory_layer >= 0 && !m->plan.run[m->plan.head_run].memory)
         status =
             gsa_fail(error, GSA_ERR_ARGUMENT, "encoder %s reads another stack's sequence, and this task has none", text);
@@ -137,6 +212,8 @@ void gsa_learner_release(gsa_learner *model)
     for (int i = 0; i < model->plan.n_inputs; i++)
         if (model->input[i]) gsa_input_release(model->input[i]);
     if (model->parameters) gsa_parameters_release(model->parameters);
+    gsa_release(model->system, model->tap);
+    gsa_release(model->system, model->tapped);
     *model = (gsa_learner){ 0 };
 }
 
@@ -156,21 +233,51 @@ static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch, 
     return (gsa_row_identity){ row, gsa_tape_upload(m->tape, batch->nought, bytes) };
 }
 
-static gsa_tensor *head(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *readouts)
+/* out of features; each layer's has a dropout site of its own: `below` counts from the last layer, 0. */
+static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *own, gsa_tensor *x, int below)
 {
     gsa_tape *tape = m->tape;
-    const gsa_readout *own = &readouts[m->plan.head_run];
-    gsa_tensor *x = own->summary ? own->summary : own->sequence;
-    if (m->task->features) x = m->task->features(m->self, tape, readouts);
     if (m->weight[0]) {
         x = gsa_op_linear(tape, x, &m->weight[0]->value, &m->bias[0]->value);
         x = gsa_op_activate(tape, x, m->settings.activation);
     }
     if (m->settings.dropout_head > 0 && gsa_tape_training(tape)) {
         gsa_model_number(m->net, tape, m->graph, m->plan.head_run);
-        x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE, identity_of(m, batch, own));
+        x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below, identity_of(m, batch, own));
     }
-    return gsa_op_linear(tape, x, &m->weight[1]->value, &m->bias[1]->value);
+    gsa_tensor *weight = &m->weight[1]->value;
+    if (m->tied) weight = gsa_op_view(tape, weight, m->plan.first_class, m->plan.outputs);
+    return gsa_op_linear(tape, x, weight, &m->bias[1]->value);
+}
+
+/* Does layer `tap` still have a loss? Bits do not hang on it: a share of steps is compared, not summed. */
+static int counts(const gsa_learner *m, int tap)
+{
+    return (tap + 1) / (double)(m->n_taps + 1) > m->done;
+}
+
+static gsa_tensor *head(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *readouts)
+{
+    const int run = m->plan.head_run;
+    const gsa_readout *own = &readouts[run];
+    gsa_tensor *x = own->summary ? own->summary : own->sequence;
+    if (m->task->features) x = m->task->features(m->self, m->tape, readouts);
+    for (int i = 0; i < m->n_taps; i++)
+        m->tapped[i] = gsa_tape_training(m->tape) && counts(m, i)
+                           ? head_of(m, batch, own, gsa_model_tap(m->net, readouts, run, i), m->n_taps - i)
+                           : NULL;
+    return head_of(m, batch, own, x, 0);
+}
+
+gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+{
+    gsa_tensor *loss = m->task->loss(m->self, m->tape, out, batch, scale);
+    int of = 0;
+    for (int i = 0; i < m->n_taps; i++) of += m->tapped[i] != NULL;
+    for (int i = 0; i < m->n_taps; i++)
+        if (m->tapped[i])
+            loss = gsa_op_add(m->tape, loss, m->task->loss(m->self, m->tape, m->tapped[i], batch, scale * m->plan.aux / of));
+    return loss;
 }
 
 /* Rows of a sequence; what stands beside its embedding may be made of what runs gave. */

@@ -1,7 +1,12 @@
 /* model.h - what a task's plan asks for, built: inputs, a model of runs, a head, their parameters and the tape they run on.
  *   out = Linear(dropout(activation(Linear(features))))     head_hidden > 0
  *   out = Linear(dropout(features))                         head_hidden = 0
- * features: what the task makes of the readouts, or the summary or sequence of the head's run. */
+ * features: what the task makes of the readouts, or the summary or sequence of the head's run. The last Linear's weight may be
+ * rows of an embedding (model.tied; task.h says which).
+ *
+ * Losses of layers (Al-Rfou et al. 2019, section 2.2): with plan.aux = a > 0 the head also reads the run's sequence after each
+ * layer l = 1 .. n-1 of n, and in training
+ *   loss = loss of layer n + a / |L| sum_{l in L} loss of layer l,      L: the layers with l/n > the share of the steps that is done. */
 #ifndef GSA_TRAIN_MODEL_H
 #define GSA_TRAIN_MODEL_H
 #include "gsa/input.h"
@@ -22,7 +27,11 @@ typedef struct gsa_learner {
     gsa_model_batch *graph;
     gsa_cache *cache;
     gsa_parameter *weight[2], *bias[2]; /* the head's Linears; [0] is NULL where there is one */
-    int32_t reads_text;
+    int32_t reads_text, tied;           /* tied: weight[1] is an embedding */
+    int32_t n_taps, zero;               /* layers of the head's run below its last, with losses of their own */
+    int *tap;                           /* [n_taps] 0, 1, 2, ... */
+    gsa_tensor **tapped;                /* [n_taps] what the head makes of them, in the last forward pass of training */
+    double done;                        /* share of the planned steps; the trainer sets it */
 } gsa_learner;
 
 /* The registry must outlive the model. */
@@ -32,6 +41,8 @@ void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
 /* [targets, outputs] on the model's tape, which the caller has reset. Failures are the tape's. */
 gsa_tensor *gsa_learner_forward(gsa_learner *model, const gsa_minibatch *batch);
+/* The task's loss of `out`, and of the layers below where they have one. Failures are the tape's. */
+gsa_tensor *gsa_learner_loss(gsa_learner *model, gsa_tensor *out, const gsa_minibatch *batch, double scale);
 /* The stack of the run that the head reads. */
 const gsa_stack *gsa_learner_encoder(const gsa_learner *model);
 /* Columns of the features that a sequence's input reads; 0: words. */

@@ -80,6 +80,17 @@ gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
                          error);
 }
 
+/* "dev loss 1.2345, bpc 1.781" */
+static void say_means(const gsa_trainer *t, const gsa_score *dev, char *text, size_t size)
+{
+    gsa_fact facts[4];
+    const gsa_task *task = t->session.task;
+    const int count = task->metrics ? task->metrics(dev, facts, 4) : 0;
+    int used = snprintf(text, size, "dev %s %.6g", task->metric, gsa_score_metric(task, dev));
+    for (int i = 0; i < count && (size_t)used < size; i++)
+        used += snprintf(text + used, size - (size_t)used, ", %s %.6g", facts[i].name, facts[i].value);
+}
+
 gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
 {
     char text[160];
@@ -89,7 +100,7 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_er
     p.loss = per(t->sums.epoch_loss, (double)t->counts.epoch_targets);
     p.tokens_per_second = per((double)t->counts.tokens, gsa_seconds() - t->started);
     if (!dev) snprintf(text, sizeof text, "no dev data");
-    else if (!task->rising) snprintf(text, sizeof text, "dev %s %.6g", task->metric, value);
+    else if (!task->rising) say_means(t, dev, text, sizeof text);
     else
         snprintf(text, sizeof text, "dev %s %.4f, loss %.4f%s", task->metric, value, loss,
                  t->counts.waited ? "" : ", the best");

@@ -109,12 +109,20 @@ void gsa_session_release(gsa_session *session)
     *s = (gsa_session){ 0 };
 }
 
+/* What score and print are given of `out`: it, or a number a target. */
+static gsa_tensor *judged(gsa_session *s, gsa_tensor *out)
+{
+    if (!s->task->surprise) return out;
+    const int64_t bytes = s->batch.targets * (int64_t)sizeof *s->batch.label;
+    return gsa_op_surprise(s->model.tape, out, gsa_tape_upload(s->model.tape, s->batch.label, bytes));
+}
+
 gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
 {
     s->batch.first = 0;
     gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
     if (status != GSA_OK) return status;
-    const int64_t values = s->batch.targets * s->model.plan.outputs;
+    const int64_t values = s->batch.targets * (s->task->surprise ? 1 : s->model.plan.outputs);
     if (values > s->out_room || !s->out) {
         gsa_release(s->system, s->out);
         s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
@@ -122,7 +130,7 @@ gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example
         if (!s->out) return gsa_out_of_memory(error, "the outputs", values * 8);
     }
     gsa_tape_reset(s->model.tape, 0, 0, 0);
-    gsa_tensor *out = gsa_learner_forward(&s->model, &s->batch);
+    gsa_tensor *out = judged(s, gsa_learner_forward(&s->model, &s->batch));
     status = gsa_tape_status(s->model.tape, error);
     if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
     if (status != GSA_OK || !s->task->decode) return status;

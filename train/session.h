@@ -42,7 +42,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                               gsa_error *error);
 void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 
-/* Outputs of some examples into session->out, without dropout. */
+/* Outputs of some examples into session->out, without dropout: rows of out, or with task->surprise a number a target. */
 gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
 /* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. `outcome`, where not NULL,
  * receives each unit's score, example after example as they are numbered: gsa_session_units of them. */

@@ -24,7 +24,8 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     if (status != GSA_OK) return status;
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
-    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
+    s->model.done = (double)t->counts.step / (double)t->schedule.steps;
+    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
     if (status == GSA_OK) status = read_loss(s->backend, loss, &loss_now, error);
     if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);

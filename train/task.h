@@ -5,7 +5,7 @@
  *
  * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
  * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
- * metric) or numbers. So each of these is a file in tasks/ and nothing else (language modelling and translation are to come):
+ * metric) or numbers. So each of these is a file in tasks/ and nothing else (translation is to come):
  *
  *     task                  sequences          runs                            out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
@@ -63,6 +63,7 @@ typedef struct gsa_plan_stack {
     const char *spec; /* NULL: the recipe's encoder; else text, of another key of the recipe */
     uint32_t reads;   /* gsa_readout_use: what the task reads of its runs */
     gsa_settings settings; /* hidden 0: the recipe's */
+    int32_t causal;   /* a token must not see those after it: a pattern that does not promise so is refused */
 } gsa_plan_stack;
 
 /* What the learner builds. Texts are borrowed and outlive it. */
@@ -78,6 +79,10 @@ typedef struct gsa_plan {
     int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features` makes them */
     int32_t outputs;     /* columns of out */
     int32_t terms;       /* numbers of a target that the loss is a mean of; 0: 1 (labels) */
+    /* With model.tied = 1 the weight of the head's last Linear is rows first_class.. of this input's embedding, its gradient added to
+     * the embedding's: class c is id c + first_class. tied: 1 + the input, or 0: the head cannot be tied */
+    int32_t tied, first_class;
+    double aux;          /* weight of the mean loss of the layers below the last of the head's run, in training (model.h); 0: none */
 } gsa_plan;
 
 typedef struct gsa_plan_options {
@@ -93,6 +98,8 @@ typedef struct gsa_task {
     int32_t f1;         /* rising, and the metric is the F1 of score.hits, found and wanted */
     /* Another table for this object, where data or recipe settle the metric. NULL: this one. */
     const struct gsa_task *(*variant)(const void *self);
+    int32_t surprise;   /* score and print are given -log p(label) of each target, 0 for a label of -1, in place of out: for classes
+                           so many that rows of them should not come to the host */
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
     gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error);
