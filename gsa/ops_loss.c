@@ -22,9 +22,8 @@ gsa_tensor *gsa_op_smooth_entropy(gsa_tape *tape, gsa_tensor *logits, const int3
 {
     if (gsa_tape_lacks(tape, logits, "cross entropy")) return NULL;
     gsa_tensor *loss = gsa_tape_new(tape, 1, 1, logits->wants_grad);
-    if (!loss ||
-        !GSA_CALL(tape, cross_entropy_forward, loss->data, NULL, logits->data, targets, smoothing, scale, logits->rows,
-                  logits->cols))
+    if (!loss || !GSA_CALL(tape, cross_entropy_forward, loss->data, NULL, logits->data, targets, smoothing, scale,
+                           logits->rows, logits->cols))
         return NULL;
     loss_op *op = gsa_tape_record(tape, sizeof *op, cross_entropy_back, loss);
     if (op) op->x = logits, op->target = NULL, op->label = targets, op->scale = scale, op->smoothing = smoothing;

@@ -51,6 +51,13 @@ static void arena_clear(gsa_tape *tape, gsa_arena *arena)
     arena->total = 0;
 }
 
+static int64_t arena_used(const gsa_arena *arena)
+{
+    int64_t used = 0;
+    for (const gsa_chunk_list *chunk = arena->chunks; chunk; chunk = chunk->before) used += chunk->used;
+    return used;
+}
+
 /* One chunk of the whole size for the next round: from then on nothing is allocated. */
 static void arena_reset(gsa_tape *tape, gsa_arena *arena)
 {
@@ -118,6 +125,7 @@ gsa_backend *gsa_tape_backend(const gsa_tape *tape)
 
 void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
 {
+    tape->most = gsa_tape_peak(tape);
     arena_reset(tape, &tape->host);
     arena_reset(tape, &tape->device);
     tape->last = NULL;
@@ -222,6 +230,12 @@ gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_g
     if (tape->failed) return NULL;
     *x = (gsa_tensor){ .rows = rows, .cols = cols, .data = data, .wants_grad = tape->training && wants_grad };
     return x;
+}
+
+int64_t gsa_tape_peak(const gsa_tape *tape)
+{
+    const int64_t now = arena_used(&tape->host) + arena_used(&tape->device);
+    return now > tape->most ? now : tape->most;
 }
 
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)

@@ -47,6 +47,9 @@ gsa_tensor *gsa_tape_fail(gsa_tape *tape, gsa_status status, const char *format,
  * then the host array must live until reset). NULL after a failure, and for 0 bytes. */
 void *gsa_tape_memory(gsa_tape *tape, int64_t bytes);
 const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes);
+/* Bytes of tensors, gradients and scratch that a round of the tape has taken at most, host and backend together. What it holds is
+ * less than twice that. */
+int64_t gsa_tape_peak(const gsa_tape *tape);
 /* Host scratch that lives until reset. */
 void *gsa_tape_host(gsa_tape *tape, int64_t bytes);
 

@@ -22,6 +22,7 @@ struct gsa_tape {
     const gsa_system *system;
     gsa_backend *backend;
     gsa_arena host, device;
+    int64_t most; /* bytes that a round before this one has used */
     gsa_op *last;
     int training, failed;
     uint32_t seed, step;

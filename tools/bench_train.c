@@ -1,16 +1,33 @@
 /* bench_train.c - gsa bench train: whole recipes, nothing written. */
 #include <stdio.h>
+#include <sys/resource.h>
 #include "bench.h"
 
 typedef struct gsa_train_case {
     gsa_bench *bench;
     gsa_train_options options;
+    json_t *facts; /* the slot's */
 } gsa_train_case;
 
 static void release(void *state)
 {
     gsa_train_case *one = state;
     gsa_release(one->bench->system, one);
+}
+
+/* Of the result, and what the process has held at most so far: of the first case alone, where there are several. */
+static void note_facts(json_t *facts, const char *result)
+{
+    static const char *const keys[] = { "steps", "seconds", "tokens_per_second", "parameters", "tape_bytes" };
+    struct rusage usage;
+    json_t *told = json_loads(result, 0, NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *value = json_object_get(told, keys[i]);
+        if (value) json_object_set(facts, keys[i], value);
+    }
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        json_object_set_new(facts, "peak_rss_bytes", json_integer((json_int_t)usage.ru_maxrss * 1024));
+    json_decref(told);
 }
 
 static gsa_status run(void *state, double *seconds, gsa_error *error)
@@ -20,6 +37,7 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     const double start = gsa_now();
     const gsa_status status = gsa_train(one->bench->system, &one->options, &result, error);
     seconds[0] = gsa_now() - start;
+    if (status == GSA_OK) note_facts(one->facts, result);
     gsa_release(one->bench->system, result);
     return status;
 }
@@ -42,7 +60,7 @@ gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error)
                                             .threads = bench->threads };
         one->options.overrides = gsa_args_texts(bench->args, "set", &one->options.n_overrides);
         one->options.plugins = gsa_args_texts(bench->args, "plugin", &one->options.n_plugins);
-        slot->state = one, slot->run = run, slot->release = release;
+        slot->state = one, slot->run = run, slot->release = release, one->facts = slot->facts;
         snprintf(slot->name, sizeof slot->name, "%s", one->options.recipe);
     }
     return GSA_OK;

@@ -222,6 +222,20 @@ static void note_due(gsa_trainer *t)
         c->due |= GSA_DUE_CHECKPOINT;
 }
 
+/* The result tells of the best model where that one is kept, else of the last. */
+static int has_kept(const gsa_trainer *t)
+{
+    return t->counts.has_best && values(t)->train_select == GSA_SELECT_BEST;
+}
+
+static void keep_score(gsa_trainer *t, const gsa_score *dev)
+{
+    const int64_t numbers[] = { dev->targets, dev->examples,    dev->hits,         dev->found,
+                                dev->wanted,  dev->strict_hits, dev->strict_found, dev->strict_wanted };
+    t->sums.dev_loss = dev->loss, t->sums.dev_right = dev->right;
+    memcpy(t->counts.dev, numbers, sizeof numbers);
+}
+
 static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
 {
     gsa_run_counts *c = &t->counts;
@@ -229,6 +243,7 @@ static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
     const int better =
         isfinite(now) && (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
     t->sums.last = now, c->evaluated = c->step;
+    if (better || !has_kept(t)) keep_score(t, dev);
     c->waited = better ? 0 : c->waited + 1;
     if (values(t)->train_early_stop > 0 && c->waited >= values(t)->train_early_stop)
         c->ended = 1, c->due |= GSA_DUE_CHECKPOINT;

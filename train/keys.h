@@ -5,7 +5,7 @@
 #include "graph/topology.h"
 
 #define GSA_RECIPE_KEYS(KEY)                                                                                                \
-    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification,tagging,span_extraction", \
+    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification,tagging,span_extraction,language_modelling", \
         "text_classification", "what is learned")                                                                           \
     KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                          \
     KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                        \
@@ -22,6 +22,9 @@
         "span extraction: the official exact match and F1 that answers are scored by; cmrc: of Chinese")                    \
     KEY(task, match, BOOL, 0, 0, NULL, "0",                                                                                 \
         "span extraction: tokens of the passage that stand in the question, alone or side by side, have types of their own") \
+    KEY(task, aux, REAL, 0, 100, NULL, "0",                                                                                 \
+        "language modelling: weight of the mean loss of the layers below the last, in training; that of layer l of n ends "  \
+        "when l/n of the steps are done; 0: none")                                                                          \
     KEY(model, encoder, PATH, 0, 0, NULL, "", "the stack, as star*2 or window:width=11*3,full*3; or sections [encoder.N]")  \
     KEY(model, hidden, INT, 1, 65536, NULL, "300", "width of the states")                                                   \
     KEY(model, heads, INT, 1, 1024, NULL, "6", "attention heads")                                                           \
@@ -106,8 +109,9 @@
     KEY(data, unique, BOOL, 0, 0, NULL, "0", "text classification: train on the first of equal (text, label) pairs only")                  \
     KEY(data, classes, INT, 0, 1e6, NULL, "0", "number of labels that the training data must have; 0: any from 2")          \
     KEY(data, lower, BOOL, 0, 0, NULL, "0", "lower-case the text")                                                          \
-    KEY(data, tokens, CHOICE, 0, 0, "words,chars,punctuated", "words",                                                      \
-        "words between blanks, their characters, or words with every mark and symbol cut off as a token")                   \
+    KEY(data, tokens, CHOICE, 0, 0, "words,chars,punctuated,bytes", "words",                                                \
+        "words between blanks, their characters, or words with every mark and symbol cut off as a token; language "        \
+        "modelling: words, characters of the whole text, or its bytes")                                                     \
     KEY(data, max_length, INT, 0, 1e7, NULL, "0", "tokens that are read of an example; 0: all")                             \
     KEY(data, min_count, INT, 1, 1e9, NULL, "1", "times that a word must stand in the training data to be known")           \
     KEY(data, vocabulary, CHOICE, 0, 0, "train,data,vectors", "train",                                                      \
@@ -130,9 +134,18 @@
         "tagging: what tags are written in; none: plain ones; auto: told by the training data")                             \
     KEY(data, zero_digits, BOOL, 0, 0, NULL, "0", "tagging: every digit becomes 0")                                         \
     KEY(data, capitals, BOOL, 0, 0, NULL, "0", "tagging: how a word is capitalised stands beside it")                      \
-    KEY(data, window, INT, 0, 1e7, NULL, "0", "span extraction: tokens of the passage in one window; 0: all of it")         \
-    KEY(data, stride, INT, 0, 1e7, NULL, "0", "tokens between the beginnings of two windows; 0: half a window")             \
-    KEY(data, answer_max, INT, 1, 1e7, NULL, "30", "span extraction: tokens of a predicted answer at most")
+    KEY(data, window, INT, 0, 1e7, NULL, "0",                                                                               \
+        "span extraction: tokens of the passage in one window, 0: all of it; language modelling: tokens of an example, 0: 256") \
+    KEY(data, stride, INT, 0, 1e7, NULL, "0",                                                                               \
+        "tokens between the starts of two windows (language modelling: in training), at most window; 0: half of window; "   \
+        "language modelling: window")                                                                                       \
+    KEY(data, answer_max, INT, 1, 1e7, NULL, "30", "span extraction: tokens of a predicted answer at most")                 \
+    KEY(data, split, PATH, 0, 0, NULL, "",                                                                                  \
+        "language modelling: data.train holds all splits, one after the other: shares (0.9,0.05,0.05) or bytes of each")    \
+    KEY(data, context, INT, -1, 1e7, NULL, "-1",                                                                            \
+        "language modelling: tokens before a scored token that evaluation shows at least, fewer than window; -1: half of "   \
+        "window")                                                                                                           \
+    KEY(data, max_words, INT, 0, 1e9, NULL, "0", "language modelling: most frequent words that are known; 0: all")
 
 /* The resolved values: one 8-byte member a key. */
 typedef int64_t gsa_member_INT, gsa_member_BOOL, gsa_member_CHOICE;
@@ -148,13 +161,14 @@ typedef struct gsa_recipe_values {
 size_t gsa_key_offset(int index);
 
 /* Choices, in the order of the table. */
-enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASK_TAGGING, GSA_TASK_SPAN_EXTRACTION, GSA_TASKS };
+enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASK_TAGGING,
+                     GSA_TASK_SPAN_EXTRACTION, GSA_TASK_LANGUAGE_MODELLING, GSA_TASKS };
 enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS };
-enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED };
+enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED, GSA_TOKENS_BYTES };
 enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP };
 enum gsa_scorer_kind { GSA_SCORER_SQUAD, GSA_SCORER_CMRC };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };

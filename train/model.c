@@ -96,10 +96,11 @@ static gsa_status check_causal(const gsa_learner *m, gsa_error *error)
             for (int p = 0; p < gsa_stack_patterns(stack, layer); p++) {
                 const gsa_pattern *pattern = gsa_stack_pattern(stack, layer, p);
                 if (gsa_schema_flags(gsa_pattern_schema(pattern)) & GSA_CAUSAL) continue;
-                return gsa_fail(error, GSA_ERR_ARGUMENT,
-                                "layer %d of %s, %s, lets a token see those after it, which %s has to predict: many patterns "
-                                "have causal=1",
-                                layer + 1, gsa_stack_text(stack), gsa_pattern_text(pattern), m->task->name);
+                return gsa_fail(
+                    error, GSA_ERR_ARGUMENT,
+                    "layer %d of %s, %s, lets a token see those after it, which %s has to predict: many patterns "
+                    "have causal=1",
+                    layer + 1, gsa_stack_text(stack), gsa_pattern_text(pattern), m->task->name);
             }
     }
     return GSA_OK;

@@ -137,9 +137,12 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     const gsa_session *s = &t->session;
     gsa_fact facts[8];
     char name[64], signature[GSA_SIGNATURE];
+    const int64_t *d = t->counts.dev;
+    const gsa_score dev = { t->sums.dev_loss, t->sums.dev_right, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] };
     const int n = s->task->facts(s->self, facts, 8);
     json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
     if (t->counts.evaluated >= 0) json_object_set_new(r, t->metric, gsa_json_number(t->best ? t->sums.best : t->sums.last));
+    if (t->counts.evaluated >= 0) gsa_json_metrics(r, s->task, "dev", &dev);
     snprintf(name, sizeof name, "test_%s", s->task->metric);
     if (test->examples > 0) json_object_set_new(r, name, gsa_json_number(gsa_score_metric(s->task, test)));
     if (test->examples > 0) gsa_json_metrics(r, s->task, "test", test);
@@ -152,6 +155,7 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
     json_object_set_new(r, "tokens_per_second", gsa_json_number(per((double)t->counts.tokens, seconds)));
     json_object_set_new(r, "parameters", json_integer(gsa_parameters_total(s->model.parameters)));
+    json_object_set_new(r, "tape_bytes", json_integer(gsa_tape_peak(s->model.tape)));
     json_object_set_new(r, "seed", json_integer(s->recipe.values.train_seed));
     gsa_signature(s, signature);
     json_object_set_new(r, "signature", json_string(signature));

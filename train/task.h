@@ -143,7 +143,7 @@ typedef struct gsa_task {
 } gsa_task;
 
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
-    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction;
+    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction, gsa_task_language_modelling;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);

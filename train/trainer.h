@@ -7,7 +7,7 @@
 #include "train/schedule.h"
 #include "train/session.h"
 
-enum { GSA_STATE_VERSION = 2 };
+enum { GSA_STATE_VERSION = 3 };
 
 /* What a step has still to do when a run is cut off after it. */
 enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4 };
@@ -20,9 +20,11 @@ typedef struct gsa_run_counts { /* stored as they stand: int64 numbers alone */
     int64_t has_best, best_step, waited, ended; /* waited: evaluations without a better one; ended: stopped early */
     int64_t keeps_best;                         /* model.safetensors holds the best model */
     int64_t epoch_targets, report_targets, tokens, evaluated; /* evaluated: step of the last evaluation, -1: none */
+    int64_t dev[8]; /* the whole numbers of the dev score that the result tells, as gsa_score has them */
 } gsa_run_counts;
 typedef struct gsa_run_sums { /* likewise: doubles alone */
     double best, last;        /* dev metric */
+    double dev_loss, dev_right;
     double epoch_loss, report_loss, seconds;
 } gsa_run_sums;
 

@@ -111,9 +111,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
 {
     const gsa_status status = check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
-    loss_job job = {
-        .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes
-    };
+    loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes };
     job.slope = (real)(scale * (double)*(const real *)dloss);
     job.chunk = ref_row_chunk(classes * 4);
     gsa_team_run(b->team, ref_items(rows, job.chunk), entropy_back_chunk, &job);

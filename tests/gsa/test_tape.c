@@ -524,6 +524,21 @@ START_TEST(the_arena_settles_after_one_round)
 }
 END_TEST
 
+/* The largest round counts, the present one too. */
+START_TEST(the_peak_is_the_largest_round)
+{
+    static const int64_t rows[] = { 10, 1000, 100 }, least[] = { 10, 1000, 1000 };
+    bench b = bench_open(NULL, GSA_F32);
+    for (int i = 0; i < 3; i++) {
+        gsa_tape_reset(b.tape, 0, 0, 0);
+        gsa_tape_zeros(b.tape, rows[i], 64);
+        const int64_t peak = gsa_tape_peak(b.tape), bytes = least[i] * 64 * b.backend->real_bytes;
+        ck_assert(peak >= bytes && peak < bytes + 4096);
+    }
+    bench_close(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS), GSA_LOOP(equal_rows_differentiate, OPS),
@@ -534,7 +549,8 @@ int main(int argc, char **argv)
     static const gsa_test failures[] = { GSA_TEST(a_missing_entry_is_named),
                                          GSA_TEST(evaluation_records_nothing_and_drops_nothing),
                                          GSA_TEST(parameters_refuse_and_start_by_name) };
-    static const gsa_test memory[] = { GSA_TEST(the_arena_settles_after_one_round) };
+    static const gsa_test memory[] = { GSA_TEST(the_arena_settles_after_one_round),
+                                       GSA_TEST(the_peak_is_the_largest_round) };
     static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("shapes", shapes, 30),
                                       GSA_CASE("views", views, 30), GSA_CASE("failures", failures, 30),
                                       GSA_CASE("memory", memory, 30) };

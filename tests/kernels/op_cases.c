@@ -376,9 +376,9 @@ static void pool_oracle_backward(rig *r)
 }
 
 /* ---- losses: rows, classes, smoothing in percent | count ---- */
-static const op_shape entropy_shapes[] = { { 0, 3 },        { 1, 1 },     { 1, 2 },     { 9, 5 },       { 300, 7 }, { 20, 1000 },
-                                           { 2, 20000 },    { 0, 3, 10 }, { 1, 1, 50 }, { 300, 7, 10 }, { 9, 5, 90 },
-                                           { 20, 1000, 10 } };
+static const op_shape entropy_shapes[] = { { 0, 3 },     { 1, 1 },       { 1, 2 },     { 9, 5 },
+                                           { 300, 7 },   { 20, 1000 },   { 2, 20000 }, { 0, 3, 10 },
+                                           { 1, 1, 50 }, { 300, 7, 10 }, { 9, 5, 90 }, { 20, 1000, 10 } };
 static const op_shape entropy_grads[] = { { 1, 2 }, { 5, 4 }, { 5, 4, 10 }, { 1, 3, 90 } };
 static const op_shape entropy_big[] = { { 9000, 5 }, { 30, 3000 }, { 30, 3000, 10 } };
 

@@ -27,6 +27,14 @@ const char rig_pairs[] =
     "position = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
     "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
 
+const char rig_language[] =
+    "[task]\nname = language_modelling\naux = 0.5\n"
+    "[model]\nencoder = bpt:k=1:causal=1*2,window:width=3:causal=1\nhidden = 8\nheads = 2\nffn = 12\ntied = 1\n"
+    "input = norm_dropout\ndropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\n"
+    "dropout_head = 0.2\nposition = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
+    "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\nlabel_smoothing = 0.1\n"
+    "[data]\ntokens = chars\nwindow = 6\nstride = 3\n";
+
 /* Is b a part of a? */
 static const char train_pairs[] =
     "yes\ta red cat sat\ta cat sat\nno\ta red cat sat\ta dog sat\nyes\tfine day\tday\nno\tfine day\tnight\n"
@@ -45,6 +53,10 @@ static const char train_text[] =
     "bad\ttedious film\ngood\tmoving\nbad\tlong dull mess , no story\n";
 static const char dev_text[] = "good\ta good film\nbad\tan awful story\ngood\tfunny\nbad\tno , no , no unseen words\n";
 
+/* 69 characters, 22 windows of 6. */
+static const char train_language[] = "the cat sat on the mat\nthe dog sat on the log\nthe cat ate the hen\n\nno";
+static const char dev_language[] = "the dog ate on the mat\n";
+
 void rig_open(rig *r, const char *recipe, int real, int threads)
 {
     *r = (rig){ 0 };
@@ -55,8 +67,11 @@ void rig_open(rig *r, const char *recipe, int real, int threads)
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev.tsv"), dev_text, sizeof dev_text - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "pairs.tsv"), train_pairs, sizeof train_pairs - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev-pairs.tsv"), dev_pairs, sizeof dev_pairs - 1);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "train.txt"), train_language, sizeof train_language - 1);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "dev.txt"), dev_language, sizeof dev_language - 1);
     r->data[0] = recipe == rig_pairs ? "pairs.tsv" : "train.tsv";
     r->data[1] = recipe == rig_pairs ? "dev-pairs.tsv" : "dev.tsv";
+    if (recipe == rig_language) r->data[0] = "train.txt", r->data[1] = "dev.txt";
     ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, threads, &r->backend, &r->error), GSA_OK);
 }
 

@@ -51,6 +51,6 @@ void rig_stop_in_gemm(rig *r, int64_t n);
 int64_t rig_gemm_calls(void);
 
 /* Tiny recipes: 22 training examples in steps of 8, pieces of 4, dropout everywhere, 3 epochs = 9 steps. */
-extern const char rig_summation[], rig_text[], rig_pairs[];
+extern const char rig_summation[], rig_text[], rig_pairs[], rig_language[];
 
 #endif

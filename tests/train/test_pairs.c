@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
+#include "slopes.h"
 #include "train/classes.h"
 #include "train/keys.h"
 #include "train/pairs.h"
@@ -244,34 +245,6 @@ static double loss_of(gsa_session *s, int backward)
     return value;
 }
 
-static void check_parameter(gsa_session *s, gsa_parameter *p, int stride)
-{
-    const int64_t n = p->value.rows * p->value.cols;
-    double *value = malloc((size_t)n * sizeof *value), *gradient = malloc((size_t)n * sizeof *gradient), most = 0;
-    gsa_tensor_read(s->backend, &p->value, 0, value, NULL);
-    gsa_tensor_read(s->backend, &p->value, 1, gradient, NULL);
-    for (int64_t i = 0; i < n; i++) {
-        const double eps = 1e-6, was = value[i];
-        double at[2];
-        most = fmax(most, fabs(gradient[i]));
-        if (i % stride || (p->flags & GSA_ZERO_ROW && i < p->value.cols)) continue; /* the row of padding has none */
-        for (int side = 0; side < 2; side++) {
-            value[i] = was + (side ? -eps : eps);
-            gsa_tensor_write(s->backend, &p->value, value, NULL);
-            at[side] = loss_of(s, 0);
-        }
-        value[i] = was;
-        gsa_tensor_write(s->backend, &p->value, value, NULL);
-        const double slope = (at[0] - at[1]) / (2 * eps);
-        ck_assert_msg(fabs(slope - gradient[i]) <= 1e-7 + 1e-5 * fabs(slope), "%s, element %d: %.10g, differences say %.10g",
-                      p->name, (int)i, gradient[i], slope);
-    }
-    const int silent = (p->flags & GSA_UNREACHED) || strstr(p->name, ".labels.") != NULL;
-    ck_assert_msg(silent || most > 0, "%s has no gradient at all", p->name);
-    free(value);
-    free(gradient);
-}
-
 static const struct {
     const char *encoder, *features;
 } models[] = {
@@ -299,10 +272,7 @@ START_TEST(every_parameter_differentiates)
     gsa_session s;
     rig r;
     open_session(&r, &s, _i);
-    gsa_parameters_zero_gradients(s.model.parameters, NULL);
-    loss_of(&s, 1);
-    for (int i = 0; i < gsa_parameters_count(s.model.parameters); i++)
-        check_parameter(&s, gsa_parameters_at(s.model.parameters, i), 3);
+    check_slopes(&s, loss_of, 3);
     gsa_session_release(&s);
     rig_close(&r);
 }

@@ -143,8 +143,8 @@ START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
 }
 END_TEST
 
-static const char *const shipped[] = { "masked-summation", "masked-summation-small", "sst5-star", "sst5-full", "snli-star",
-                                       "afqmc-star" };
+static const char *const shipped[] = { "masked-summation", "masked-summation-small", "sst5-star",  "sst5-full", "snli-star",
+                                       "afqmc-star",       "tinyshakespeare",        "enwik8-bpt", "ptb-words" };
 
 START_TEST(shipped_recipes_are_read)
 {
