@@ -79,22 +79,22 @@ static int32_t latest_of_run(const gsa_run *run, const int32_t *ready, int risin
     return latest;
 }
 
-typedef struct reading { /* one step's edges and what they read */
+typedef struct reading { /* one phase's edges and what they read */
     const gsa_phase *phase;
     gsa_edges edges;
     int32_t heads; /* rows of a node: 1, or the heads of a per-head phase */
-    int32_t **ready;
+    const int32_t *const *ready;
     int rising[GSA_MAX_KINDS];
 } reading;
 
-static void open_reading(reading *x, const gsa_ready *r, int s)
+static void open_reading(reading *x, const gsa_instance *instance, int phase, const int32_t *const *old)
 {
-    *x = (reading){ .phase = &gsa_instance_schema(r->instance)->phase[r->step[s].phase],
-                    .ready = state(r, r->step[s].reads) };
-    gsa_instance_edges(r->instance, r->step[s].phase, &x->edges);
-    x->heads = x->phase->per_head ? gsa_instance_heads(r->instance) : 1;
-    for (int k = 0; k < r->kinds; k++)
-        x->rising[k] = x->phase->sources >> k & 1 && rises(x->ready[k], gsa_instance_nodes(r->instance, k));
+    const gsa_schema *schema = gsa_instance_schema(instance);
+    *x = (reading){ .phase = &schema->phase[phase], .ready = old };
+    gsa_instance_edges(instance, phase, &x->edges);
+    x->heads = x->phase->per_head ? gsa_instance_heads(instance) : 1;
+    for (int k = 0; k < schema->kinds; k++)
+        x->rising[k] = x->phase->sources >> k & 1 && rises(old[k], gsa_instance_nodes(instance, k));
 }
 
 /* The node whose rows are row, row + 1, ... (one a head). */
@@ -114,20 +114,32 @@ static int32_t update(const reading *x, int64_t row, int32_t old)
     return latest;
 }
 
-static gsa_status run_step(gsa_ready *r, int s, gsa_error *error)
+void gsa_ready_phase(const gsa_instance *instance, int phase, const int32_t *const *old, const int32_t *const *now,
+                     int32_t *const *next)
 {
     reading x;
     int64_t row = 0;
-    open_reading(&x, r, s);
-    memcpy(state(r, s + 1), state(r, s), (size_t)r->kinds * sizeof *r->at);
-    for (int k = 0; k < r->kinds; k++) {
-        const int64_t nodes = gsa_instance_nodes(r->instance, k);
+    open_reading(&x, instance, phase, old);
+    for (int k = 0; k < gsa_schema_kinds(gsa_instance_schema(instance)); k++) {
         if (!(x.phase->destinations >> k & 1)) continue;
-        int32_t *ready = new_state(r, k);
-        if (!ready) return gsa_out_of_memory(error, "ready indices", nodes * (int64_t)sizeof *ready);
-        for (int64_t i = 0; i < nodes; i++, row += x.heads) ready[i] = update(&x, row, state(r, s)[k][i]);
-        state(r, s + 1)[k] = ready;
+        for (int64_t i = 0; i < gsa_instance_nodes(instance, k); i++, row += x.heads)
+            next[k][i] = update(&x, row, now[k][i]);
     }
+}
+
+static gsa_status run_step(gsa_ready *r, int s, gsa_error *error)
+{
+    int32_t **now = state(r, s), **next = state(r, s + 1);
+    memcpy(next, now, (size_t)r->kinds * sizeof *r->at);
+    for (int k = 0; k < r->kinds; k++) {
+        if (!(gsa_instance_schema(r->instance)->phase[r->step[s].phase].destinations >> k & 1)) continue;
+        int32_t *ready = new_state(r, k);
+        if (!ready)
+            return gsa_out_of_memory(error, "ready indices", gsa_instance_nodes(r->instance, k) * (int64_t)sizeof *ready);
+        next[k] = ready;
+    }
+    gsa_ready_phase(r->instance, r->step[s].phase, (const int32_t *const *)state(r, r->step[s].reads),
+                    (const int32_t *const *)now, next);
     return GSA_OK;
 }
 

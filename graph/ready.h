@@ -32,6 +32,12 @@ void gsa_ready_step(const gsa_ready *ready, int step, int *phase, int *layer);
 /* The indices of the kind's nodes before `step`; step = steps: at the end. Lives as long as `ready`. */
 const int32_t *gsa_ready_at(const gsa_ready *ready, int step, int kind);
 
+/* One phase alone, for who follows several patterns in turns: next[kind][node] of its destination kinds, from `now`, the indices
+ * before it, and `old`, those that its sources have: now's, or its together group's. All by kind; kinds that the phase neither
+ * reads nor writes may be NULL. */
+void gsa_ready_phase(const gsa_instance *instance, int phase, const int32_t *const *old, const int32_t *const *now,
+                     int32_t *const *next);
+
 #ifdef __cplusplus
 }
 #endif

@@ -83,41 +83,45 @@ gsa_parameter *gsa_input_embedding(const gsa_input *input)
 
 /* Where each token stands: its example and its place, in the backend's memory. */
 typedef struct places {
-    int64_t tokens;
-    int32_t longest;
+    int64_t tokens, longest;
+    int whole;             /* do the examples start at their first token? */
+    const int32_t *places; /* of the tokens, on the host */
     const int32_t *local;
     gsa_row_identity identity;
 } places;
 
-static int find_places(gsa_tape *tape, const int32_t *length, int32_t count, places *out)
+static int find_places(gsa_tape *tape, const int32_t *before, const int32_t *length, int32_t count, places *out)
 {
-    *out = (places){ 0 };
+    *out = (places){ .whole = before == NULL };
     for (int32_t e = 0; e < count; e++) {
         if (length[e] < 0)
             return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: example %d has a length of %d", e, length[e]), 0;
         out->tokens += length[e];
-        if (length[e] > out->longest) out->longest = length[e];
+        const int64_t end = (before ? before[e] : 0) + (int64_t)length[e];
+        if (end > out->longest) out->longest = end;
     }
     const int64_t bytes = out->tokens * (int64_t)sizeof(int32_t);
     int32_t *example = gsa_tape_host(tape, bytes), *local = gsa_tape_host(tape, bytes);
     if (out->tokens && (!example || !local)) return 0;
     int64_t at = 0;
     for (int32_t e = 0; e < count; e++)
-        for (int32_t i = 0; i < length[e]; i++, at++) example[at] = e, local[at] = i;
+        for (int32_t i = 0; i < length[e]; i++, at++) example[at] = e, local[at] = i + (before ? before[e] : 0);
+    out->places = local;
     out->identity.example = gsa_tape_upload(tape, example, bytes);
     out->local = out->identity.local = gsa_tape_upload(tape, local, bytes);
     return 1;
 }
 
-/* PE(pos, 2i) = sin(pos / base^(2i/hidden)), PE(pos, 2i+1) = cos of the same (Vaswani et al. 2017, section 3.5) */
-static gsa_tensor *sinusoids(gsa_tape *tape, int32_t rows, int32_t hidden, double base)
+/* PE(pos, 2i) = sin(pos / base^(2i/hidden)), PE(pos, 2i+1) = cos of the same (Vaswani et al. 2017, section 3.5); `place` NULL: of
+ * positions 0, 1, 2, ... */
+static gsa_tensor *sinusoids(gsa_tape *tape, const int32_t *place, int64_t rows, int32_t hidden, double base)
 {
-    double *table = gsa_tape_host(tape, (int64_t)rows * hidden * (int64_t)sizeof *table);
+    double *table = gsa_tape_host(tape, rows * hidden * (int64_t)sizeof *table);
     if (!table && rows) return NULL;
-    for (int32_t p = 0; p < rows; p++)
+    for (int64_t p = 0; p < rows; p++)
         for (int32_t c = 0; c < hidden; c++) {
-            const double angle = p / pow(base, (double)(c - c % 2) / hidden);
-            table[(int64_t)p * hidden + c] = c % 2 ? cos(angle) : sin(angle);
+            const double angle = (double)(place ? place[p] : p) / pow(base, (double)(c - c % 2) / hidden);
+            table[p * hidden + c] = c % 2 ? cos(angle) : sin(angle);
         }
     return gsa_tape_constant(tape, table, GSA_F64, rows, hidden);
 }
@@ -128,9 +132,12 @@ static gsa_tensor *add_positions(const gsa_input *in, gsa_tape *tape, gsa_tensor
     if (s->position == GSA_POSITION_NONE) return x;
     if (s->position == GSA_POSITION_LEARNED && at->longest > s->position_max)
         return gsa_tape_fail(tape, GSA_ERR_LIMIT,
-                             "an example of %d tokens exceeds position_max = %d of the learned positions", at->longest,
-                             s->position_max);
-    gsa_tensor *table = in->positions ? &in->positions->value : sinusoids(tape, at->longest, s->hidden, s->position_base);
+                             "an example of %lld tokens exceeds position_max = %d of the learned positions",
+                             (long long)at->longest, s->position_max);
+    if (!in->positions && !at->whole) /* few tokens far on: a row for each, not for each place before them */
+        return gsa_op_add(tape, x, sinusoids(tape, at->places, at->tokens, s->hidden, s->position_base));
+    gsa_tensor *table =
+        in->positions ? &in->positions->value : sinusoids(tape, NULL, at->longest, s->hidden, s->position_base);
     return gsa_op_gather(tape, x, table, at->local, at->tokens, 1, 0);
 }
 
@@ -159,17 +166,11 @@ static gsa_tensor *add_types(const gsa_input *in, gsa_tape *tape, gsa_tensor *x,
                          0);
 }
 
-gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
-                              const int32_t *length, int32_t count)
-{
-    return gsa_input_forward_typed(input, tape, ids, NULL, features, length, count);
-}
-
-gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, const int32_t *ids, const int32_t *type,
-                                    gsa_tensor *features, const int32_t *length, int32_t count)
+static gsa_tensor *forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids, const int32_t *type,
+                           gsa_tensor *features, const int32_t *before, const int32_t *length, int32_t count)
 {
     places at;
-    if (!find_places(tape, length, count, &at)) return NULL;
+    if (!find_places(tape, before, length, count, &at)) return NULL;
     gsa_tensor *x = features;
     double scale = input->settings.input_scale;
     gsa_tape_default_examples(tape, count);
@@ -187,4 +188,22 @@ gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, cons
     if (scale != 1) x = gsa_op_combine(tape, &x, &scale, 1);
     x = add_types(input, tape, x, type, at.tokens);
     return finish(input, tape, add_positions(input, tape, x, &at), at.identity);
+}
+
+gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
+                              const int32_t *length, int32_t count)
+{
+    return forward(input, tape, ids, NULL, features, NULL, length, count);
+}
+
+gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, const int32_t *ids, const int32_t *type,
+                                    gsa_tensor *features, const int32_t *length, int32_t count)
+{
+    return forward(input, tape, ids, type, features, NULL, length, count);
+}
+
+gsa_tensor *gsa_input_append(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
+                             const int32_t *before, const int32_t *length, int32_t count)
+{
+    return forward(input, tape, ids, NULL, features, before, length, count);
 }

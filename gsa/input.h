@@ -37,6 +37,9 @@ gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int3
 /* Likewise of an input with types; type [tokens] on the host, each below options.types. */
 gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, const int32_t *ids, const int32_t *type,
                                     gsa_tensor *features, const int32_t *length, int32_t count);
+/* The same for tokens that come after before[e] others of their example, as in generation. NULL: after none. */
+gsa_tensor *gsa_input_append(const gsa_input *input, gsa_tape *tape, const int32_t *ids, gsa_tensor *features,
+                             const int32_t *before, const int32_t *length, int32_t count);
 
 #ifdef __cplusplus
 }

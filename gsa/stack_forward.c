@@ -1,7 +1,6 @@
 /* stack_forward.c - the phase executor: runs a stack's steps on a tape. docs/executor.md, section by section. */
 #include "stack_parts.h"
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 /* A projection that was made already: the same rows through the same weights are one value. */
@@ -121,16 +120,10 @@ static gsa_tensor *stack_rows(executor *x, const phase_run *r, gsa_tensor **stat
     return gsa_op_concat(x->tape, parts, n);
 }
 
-static int reads_x(const phase_run *r) /* SUM and MEAN without residual never look at the old state */
-{
-    return r->phase->aggregate == GSA_ATTEND || r->phase->aggregate == GSA_NONE || r->phase->update == GSA_SUBLAYER ||
-           r->phase->update == GSA_FFN;
-}
-
 static void read_states(executor *x, phase_run *r)
 {
     const int norm_first = gsa_stack_norm_first(x->stack, r->phase);
-    if (reads_x(r)) {
+    if (gsa_phase_reads_old(r->phase)) {
         r->y = r->x = stack_rows(x, r, x->old);
         if (norm_first)
             r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift), x->stack->settings.norm_eps);
@@ -152,7 +145,7 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     gsa_attend_op op = { .edges = &edges,
                          .heads = r->phase->per_head ? 1 : s->heads,
                          .head_dim = s->head_dim,
-                         .scale = 1 / sqrt((double)(s->scale == GSA_SCALE_FULL ? s->hidden : s->head_dim)),
+                         .scale = gsa_stack_scale(x->stack),
                          .label_vectors = value(r->w->label_vectors),
                          .label_bias = value(r->w->label_bias),
                          .dropout = s->dropout_attention,
@@ -180,34 +173,6 @@ static gsa_tensor *aggregate(executor *x, phase_run *r)
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
     return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN,
                             r->phase->per_head ? s->hidden / s->heads : s->hidden, r->rows, s->hidden);
-}
-
-static gsa_tensor *dropped(executor *x, const phase_run *r, gsa_tensor *t, double p, uint32_t site)
-{
-    return gsa_op_dropout(x->tape, t, p, r->step->site + site, r->identity);
-}
-
-static gsa_tensor *feed_forward(executor *x, const phase_run *r, gsa_tensor *a)
-{
-    const gsa_settings *s = &x->stack->settings;
-    gsa_tensor *f = gsa_op_linear(x->tape, a, value(r->w->up), value(r->w->up_bias));
-    f = dropped(x, r, gsa_op_activate(x->tape, f, s->activation), s->dropout_ffn, 2);
-    return gsa_op_linear(x->tape, f, value(r->w->down), value(r->w->down_bias));
-}
-
-static gsa_tensor *update(executor *x, const phase_run *r, gsa_tensor *a)
-{
-    const gsa_settings *s = &x->stack->settings;
-    const int kind = r->phase->update;
-    if (kind == GSA_ASSIGN) return a;
-    gsa_tensor *u = kind == GSA_FFN ? feed_forward(x, r, a) : gsa_op_linear(x->tape, a, value(r->w->o), value(r->w->o_bias));
-    if (kind == GSA_LINEAR) return u;
-    if (kind == GSA_RELU_NORM) u = gsa_op_activate(x->tape, u, GSA_RELU);
-    u = dropped(x, r, u, s->dropout_hidden, 1);
-    const int residual = kind == GSA_SUBLAYER || kind == GSA_FFN;
-    if (residual) u = gsa_op_add(x->tape, r->x, u);
-    if (residual && s->norm == GSA_NORM_PRE) return u;
-    return gsa_op_norm(x->tape, u, value(r->w->gain), value(r->w->shift), s->norm_eps);
 }
 
 static void write_states(executor *x, const phase_run *r, gsa_tensor *u)
@@ -238,16 +203,10 @@ static void run_phase(executor *x, const gsa_step *step)
     r.identity = (gsa_row_identity){ gsa_batch_destination_example(r.batch, step->phase, r.base),
                                      gsa_batch_destination_local(r.batch, step->phase, r.base) };
     read_states(x, &r);
-    write_states(x, &r, update(x, &r, aggregate(x, &r)));
+    write_states(x, &r, gsa_stack_update(stack, x->tape, step, r.identity, r.x, aggregate(x, &r)));
 }
 
 /* ---- readout --------------------------------------------------------------------------------------------------------------------- */
-static gsa_tensor *last_norm(executor *x, gsa_tensor *t)
-{
-    if (x->stack->settings.norm != GSA_NORM_PRE) return t;
-    return gsa_op_norm(x->tape, t, value(x->stack->gain), value(x->stack->shift), x->stack->settings.norm_eps);
-}
-
 static gsa_tensor *summary_node(executor *x, int p, gsa_tensor *zero)
 {
     const gsa_stack_part *part = &x->stack->parts[p];
@@ -255,7 +214,7 @@ static gsa_tensor *summary_node(executor *x, int p, gsa_tensor *zero)
     for (int k = 0; k < gsa_schema_kinds(part->schema); k++) {
         const int32_t *row = gsa_batch_summary(x->batch->batch[p], k, x->base[p]);
         if (!row) continue;
-        gsa_tensor *rows = last_norm(x, x->now[part->kind[k]]);
+        gsa_tensor *rows = gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[k]]);
         sum = gsa_op_gather(x->tape, sum, rows, row, x->batch->count, 1, 0);
     }
     return sum ? sum : zero;
@@ -275,7 +234,7 @@ static gsa_tensor *summary(executor *x)
             pools[i] = summary_node(x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
         else
             pools[i] =
-                gsa_op_pool(x->tape, last_norm(x, x->now[part->kind[kind]]),
+                gsa_op_pool(x->tape, gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[kind]]),
                             gsa_batch_offset(x->batch->batch[p], kind, x->base[p]), x->batch->count, pool == GSA_MAX_OF);
     }
     return pools && weights ? gsa_op_combine(x->tape, pools, weights, n) : NULL;
@@ -322,7 +281,7 @@ static void end_layer(executor *x, int layer)
 {
     x->done = layer + 1;
     if (x->tap < x->stack->n_taps && x->stack->taps[x->tap] == layer)
-        x->readout->taps[x->tap++] = last_norm(x, x->now[x->stack->sequence]);
+        x->readout->taps[x->tap++] = gsa_stack_last_norm(x->stack, x->tape, x->now[x->stack->sequence]);
 }
 
 /* Stops after the step that ends a layer: the next may enter a segment that starts from memory. */
@@ -342,7 +301,8 @@ void gsa_stack_finish(gsa_stack_pass *x, gsa_tensor *memory)
     gsa_stack_advance(x, memory, INT_MAX);
     if (!x || x->tape->failed) return;
     const gsa_stack *stack = x->stack;
-    if (stack->reads & GSA_READ_SEQUENCE) x->readout->sequence = last_norm(x, x->now[stack->sequence]);
+    if (stack->reads & GSA_READ_SEQUENCE)
+        x->readout->sequence = gsa_stack_last_norm(x->stack, x->tape, x->now[stack->sequence]);
     if (stack->reads & GSA_READ_SUMMARY) x->readout->summary = summary(x);
     const int p = stack->first_part[stack->n_segments - 1];
     const int kind = gsa_schema_sequence(stack->parts[p].schema);

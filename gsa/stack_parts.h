@@ -83,6 +83,17 @@ void gsa_stack_find_needed(gsa_stack *stack);
 /* stack_weights.c: parameters; and flags for those that nothing reads */
 gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, gsa_error *error);
 void gsa_stack_flag_unreached(gsa_stack *stack);
+/* stack_update.c: the new states of rows, from their old ones (NULL where the phase does not look at them) and their aggregate */
+gsa_tensor *gsa_stack_update(const gsa_stack *stack, gsa_tape *tape, const gsa_step *step, gsa_row_identity rows,
+                             gsa_tensor *x, gsa_tensor *a);
+gsa_tensor *gsa_stack_last_norm(const gsa_stack *stack, gsa_tape *tape, gsa_tensor *x); /* with norm=pre; else x */
+double gsa_stack_scale(const gsa_stack *stack);                                         /* of scores */
+/* Does the phase look at its destinations' old states? Those of SUM and MEAN without residual are overwritten unread. */
+static inline int gsa_phase_reads_old(const gsa_phase *phase)
+{
+    return phase->aggregate == GSA_ATTEND || phase->aggregate == GSA_NONE || phase->update == GSA_SUBLAYER ||
+           phase->update == GSA_FFN;
+}
 /* columns of a phase's aggregate */
 int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase);
 /* 1 when the phase's destinations are read as norm(x) under norm=pre */

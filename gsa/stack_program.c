@@ -167,12 +167,6 @@ gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error)
 /* ---- what a readout depends on, going backwards -------------------------------------------------------------------------- */
 enum { CURRENT = 1, OLD = 2 }; /* needed as it stands now; read at the start of the together group */
 
-static int reads_old_state(const gsa_phase *phase)
-{
-    return phase->aggregate == GSA_ATTEND || phase->aggregate == GSA_NONE || phase->update == GSA_SUBLAYER ||
-           phase->update == GSA_FFN;
-}
-
 static int any_needed(const gsa_stack *stack, const gsa_step *step, const uint8_t *need)
 {
     const gsa_stack_part *part = &stack->parts[step->part];
@@ -192,7 +186,7 @@ static void visit_phase(const gsa_stack *stack, gsa_step *step, uint8_t *need)
         if (phase->destinations >> k & 1) {
             if (phase->empty == GSA_KEEP_EMPTY && phase->aggregate != GSA_NONE) *n |= CURRENT; /* rows that keep it */
             else *n &= (uint8_t)~CURRENT;
-            if (reads_old_state(phase)) *n |= OLD;
+            if (gsa_phase_reads_old(phase)) *n |= OLD;
         }
         if (phase->sources >> k & 1) *n |= OLD;
     }

@@ -42,6 +42,32 @@ START_TEST(ids_become_scaled_rows_with_positions)
 }
 END_TEST
 
+START_TEST(tokens_that_come_later_stand_at_their_places)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    gsa_settings s = plain();
+    s.position = _i == 0 ? GSA_POSITION_SINUSOID : GSA_POSITION_LEARNED, s.position_max = 4, s.position_base = 100;
+    gsa_input *input;
+    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "input", .vocabulary = 5, .embedding_std = 1 },
+                              b.parameters, &input, &b.error));
+    const int32_t whole[2] = { 4, 3 }, all[7] = { 1, 2, 3, 4, 4, 3, 1 };
+    const int32_t before[2] = { 2, 0 }, length[2] = { 2, 3 }, later[5] = { 3, 4, 4, 3, 1 };
+    double rows[28], last[20];
+    gsa_tape_reset(b.tape, 0, 0, 0);
+    gsa_tensor *x = gsa_input_forward(input, b.tape, all, NULL, whole, 2);
+    gsa_tensor *y = gsa_input_append(input, b.tape, later, NULL, before, length, 2);
+    MUST(&b, gsa_tape_status(b.tape, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, x, 0, rows, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, y, 0, last, &b.error));
+    ck_assert_int_eq(memcmp(last, rows + 8, sizeof last), 0);
+    const int32_t far = 3;
+    gsa_input_append(input, b.tape, later, NULL, &far, length, 1);
+    ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), _i == 0 ? GSA_OK : GSA_ERR_LIMIT);
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(features_and_narrow_embeddings_go_through_a_linear_map)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -219,6 +245,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test rows[] = { GSA_LOOP(ids_become_scaled_rows_with_positions, 2),
+                                     GSA_LOOP(tokens_that_come_later_stand_at_their_places, 2),
                                      GSA_TEST(features_and_narrow_embeddings_go_through_a_linear_map),
                                      GSA_TEST(a_later_batch_may_have_more_examples),
                                      GSA_TEST(types_are_added_before_the_norm) };
