@@ -94,7 +94,7 @@ static void put(gsa_output *output, const char *bytes, int64_t count)
     }
 }
 
-static void flush(gsa_output *output)
+void gsa_output_flush(gsa_output *output)
 {
     put(output, output->buffer, output->used);
     output->used = 0;
@@ -103,7 +103,7 @@ static void flush(gsa_output *output)
 void gsa_output_write(gsa_output *output, const void *bytes, int64_t count)
 {
     if (output->error.status != GSA_OK || count <= 0) return;
-    if (count > BUFFER - output->used) flush(output);
+    if (count > BUFFER - output->used) gsa_output_flush(output);
     if (count > BUFFER) {
         put(output, bytes, count);
         return;
@@ -167,7 +167,7 @@ static void replace_target(gsa_output *output)
 gsa_status gsa_output_commit(gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
-    flush(output);
+    gsa_output_flush(output);
     if (output->temporary && output->error.status == GSA_OK && system->sync(system->user, output->file) < 0)
         note(output, "synchronised");
     close_file(output);

@@ -60,13 +60,16 @@ static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
     const int kernel = strcmp(bench->what, "kernel") == 0, graph = strcmp(bench->what, "graph") == 0;
     const int lexicon = strcmp(bench->what, "lexicon") == 0;
     if (strcmp(bench->what, "train") == 0) return gsa_bench_train(bench, error);
-    if (!kernel && !graph && !lexicon)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench' cannot measure %s: expected kernel, graph, train or lexicon",
+    const int generate = strcmp(bench->what, "generate") == 0;
+    if (!kernel && !graph && !lexicon && !generate)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa bench' cannot measure %s: expected kernel, graph, train, lexicon or generate",
                         gsa_word_show(bench->what, shown));
     if (gsa_args_operands(bench->args) > 1)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench %s' takes no recipe, but %s is given", bench->what,
                         gsa_word_show(gsa_args_operand(bench->args, 1), shown));
     if (lexicon) return gsa_bench_lexicon(bench, error);
+    if (generate) return gsa_bench_generate(bench, error);
     return kernel ? gsa_bench_kernel(bench, error) : gsa_bench_graph(bench, error);
 }
 
@@ -132,11 +135,13 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     { "topology", GSA_OPTION_TEXTS, "SPEC", NULL, "ring, star, window, full", 0, 0,
-      "kernel, graph: a pattern to measure; repeatable" },
-    { "length", GSA_OPTION_NUMBERS, "N,N,...", "512", NULL, 0, 1 << 24, "kernel, graph: tokens of an example" },
-    { "batch", GSA_OPTION_NUMBER, "N", "4", NULL, 1, 65536, "kernel, graph: examples in the batch" },
-    { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph: attention heads" },
-    { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel: numbers of a head" },
+      "kernel, graph: a pattern to measure; generate: a stack, as window:causal=1*6; repeatable" },
+    { "length", GSA_OPTION_NUMBERS, "N,N,...", "512", NULL, 0, 1 << 24,
+      "kernel, graph: tokens of an example; generate: tokens before those that are timed" },
+    { "batch", GSA_OPTION_NUMBER, "N", "4", NULL, 1, 65536,
+      "kernel, graph: examples in the batch; generate: sequences side by side" },
+    { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph, generate: attention heads" },
+    { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel, generate: numbers of a head" },
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
     { "against", GSA_OPTION_TEXTS, "DEVICE[/N]", NULL, NULL, 0, 0,
       "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512; N threads; repeatable" },
@@ -152,15 +157,18 @@ static const gsa_option options[] = {
 };
 const gsa_verb gsa_verb_bench = {
     .name = "bench",
-    .summary = "measure kernels, graph building, training or a lexicon, several side by side",
-    .operands = "kernel|graph|train|lexicon [RECIPE...]",
+    .summary = "measure kernels, graph building, training, a lexicon or generation, several side by side",
+    .operands = "kernel|graph|train|lexicon|generate [RECIPE...]",
     .least = 1,
     .most = 17,
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes = "kernel: one attend forward and backward over all phases of a layer. graph: emit, batch, plan. train: whole "
              "recipes, "
-             "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text.\nTimes are "
+             "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in a text. "
+             "generate: the next tokens of a stack with random weights behind a prefix, milliseconds a step of all "
+             "sequences; edges "
+             "and rows a token in the JSON.\nTimes are "
              "medians over the rounds; the spread is (largest - smallest) / median. Of kernels on the CPU in float, `floor` "
              "is the share of the time that no kernel can be below (docs/kernels.md), and what binds it: compute or memory.",
     .run = run

@@ -58,6 +58,7 @@ gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error);
+gsa_status gsa_bench_generate(gsa_bench *bench, gsa_error *error);
 
 /* Calls add(bench, pattern, length) for every --topology and --length; without --topology for a few built-ins. */
 typedef gsa_status gsa_bench_add_pattern(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error);

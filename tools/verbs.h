@@ -5,7 +5,8 @@
 #include "topologies/pattern.h"
 #include "train/driver.h"
 
-extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_compare, gsa_verb_doctor, gsa_verb_eval, gsa_verb_graph, gsa_verb_help, gsa_verb_predict, gsa_verb_table,
+extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_compare, gsa_verb_doctor, gsa_verb_eval, gsa_verb_generate, gsa_verb_graph,
+    gsa_verb_help, gsa_verb_predict, gsa_verb_table,
     gsa_verb_topologies, gsa_verb_topology, gsa_verb_train;
 
 /* All verbs, in the order that people meet them. */

@@ -251,6 +251,11 @@ static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa
     return gsa_op_linear(tape, x, weight, &m->bias[1]->value);
 }
 
+gsa_tensor *gsa_learner_head(gsa_learner *m, gsa_tensor *features)
+{
+    return head_of(m, NULL, NULL, features, 0);
+}
+
 /* Does layer `tap` still have a loss? Bits do not hang on it: a share of steps is compared, not summed. */
 static int counts(const gsa_learner *m, int tap)
 {

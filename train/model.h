@@ -41,6 +41,8 @@ void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
 /* [targets, outputs] on the model's tape, which the caller has reset. Failures are the tape's. */
 gsa_tensor *gsa_learner_forward(gsa_learner *model, const gsa_minibatch *batch);
+/* [rows, outputs] of the features [rows, ...], without dropout: outside of training. */
+gsa_tensor *gsa_learner_head(gsa_learner *model, gsa_tensor *features);
 /* The task's loss of `out`, and of the layers below where they have one. Failures are the tape's. */
 gsa_tensor *gsa_learner_loss(gsa_learner *model, gsa_tensor *out, const gsa_minibatch *batch, double scale);
 /* The stack of the run that the head reads. */
