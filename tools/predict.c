@@ -30,6 +30,7 @@ const gsa_verb gsa_verb_predict = {
              "are read as two columns with a tab between, nodes as the file of the whole graph. "
              "Tagging reads columns as in training, or a token a line; it writes the lines with "
              "the tag as a last column. "
-             "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.",
+             "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.\n"
+             "Translation writes the sentence that its beam search finds (decode.beam, decode.alpha).",
     .run = run
 };

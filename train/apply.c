@@ -65,13 +65,19 @@ static void add_scores(json_t *result, const gsa_session *s, const char *split, 
     json_object_set_new(result, name, json_integer(score->examples));
 }
 
-static gsa_status tell(const gsa_session *s, const gsa_score score[2], double seconds, char **result, gsa_error *error)
+static gsa_status tell(gsa_session *s, const gsa_score score[2], double seconds, char **result, gsa_error *error)
 {
     char signature[GSA_SIGNATURE];
     const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
-    json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
+    json_t *r = json_pack("{s:s}", "task", s->task->name);
+    gsa_json_stacks(r, s);
     add_scores(r, s, "dev", &score[0]);
     add_scores(r, s, "test", &score[1]);
+    const gsa_status status = gsa_session_decode(s, r, error);
+    if (status != GSA_OK) {
+        json_decref(r);
+        return status;
+    }
     gsa_signature(s, signature);
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
     json_object_set_new(r, "tokens_per_second", gsa_json_number(seconds > 0 ? (double)tokens / seconds : 0));
@@ -151,13 +157,22 @@ static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_erro
     return status;
 }
 
+static gsa_status decode_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
+{
+    gsa_decoded decoded;
+    const gsa_decode_options options = {
+        .split = GSA_SPLIT_TEST, .batch = gsa_session_decode_batch(s), .output = output, .stop = s->stop
+    };
+    return s->task->decode_split(s->self, &s->model, &options, &decoded, error);
+}
+
 static gsa_status predict(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
 {
     gsa_output *output;
     gsa_status status = s->task->read_lines(s->self, o->input ? o->input : "-", error);
     if (status == GSA_OK) status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
     if (status != GSA_OK) return status;
-    status = write_predictions(s, output, error);
+    status = s->task->decode_split ? decode_predictions(s, output, error) : write_predictions(s, output, error);
     if (status == GSA_OK) return gsa_output_commit(output, error);
     gsa_output_abandon(output);
     return status;

@@ -341,12 +341,16 @@ static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *err
 static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
     gsa_score test;
+    json_t *more = json_object();
     gsa_trainer_swap_kept(t);
     gsa_status status =
         t->folder ? write_outcomes(t, &test, error) : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
+    if (status == GSA_OK) status = gsa_session_decode(&t->session, more, error);
     gsa_trainer_swap_kept(t);
     if (status == GSA_OK) status = gsa_trainer_draw(t, error);
-    return status == GSA_OK ? gsa_trainer_result(t, &test, result, error) : status;
+    if (status == GSA_OK) status = gsa_trainer_result(t, &test, more, result, error);
+    json_decref(more);
+    return status;
 }
 
 gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error)

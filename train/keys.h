@@ -5,7 +5,7 @@
 #include "graph/topology.h"
 
 #define GSA_RECIPE_KEYS(KEY)                                                                                                \
-    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification,tagging,span_extraction,language_modelling", \
+    KEY(task, name, CHOICE, 0, 0, "masked_summation,text_classification,sentence_pairs,node_classification,tagging,span_extraction,language_modelling,translation", \
         "text_classification", "what is learned")                                                                           \
     KEY(task, n, INT, 1, 1e7, NULL, "200", "masked summation: rows of an example")                                          \
     KEY(task, k, INT, 0, 1e7, NULL, "10", "masked summation: rows that the mask selects, at most n")                        \
@@ -145,7 +145,15 @@
     KEY(data, context, INT, -1, 1e7, NULL, "-1",                                                                            \
         "language modelling: tokens before a scored token that evaluation shows at least, fewer than window; -1: half of "   \
         "window")                                                                                                           \
-    KEY(data, max_words, INT, 0, 1e9, NULL, "0", "language modelling: most frequent words that are known; 0: all")
+    KEY(data, max_words, INT, 0, 1e9, NULL, "0", "language modelling: most frequent words that are known; 0: all")          \
+    KEY(data, source, PATH, 0, 0, NULL, "", "translation: the files are PATH.source and PATH.target; none: one file with tabs")    \
+    KEY(data, target, PATH, 0, 0, NULL, "", "translation: as source, of the other language")                                \
+    KEY(data, bpe, INT, 0, 1e7, NULL, "0", "translation: merges of a byte-pair vocabulary of both languages; 0: words")     \
+    KEY(data, bpe_codes, PATH, 0, 0, NULL, "", "translation: a file of merges (subword-nmt 0.2) in place of learned ones") \
+    KEY(decode, beam, INT, 1, 1000, NULL, "4", "translation: hypotheses that are followed; 1: the likeliest token each time") \
+    KEY(decode, alpha, REAL, 0, 10, NULL, "0.6", "translation: how much length is made up for; 0: not")                     \
+    KEY(decode, penalty, CHOICE, 0, 0, "wu,length", "wu",                                                                   \
+        "translation: log p is divided by ((5 + n) / 6)^alpha, or n^alpha, for n tokens with the end")
 
 /* The resolved values: one 8-byte member a key. */
 typedef int64_t gsa_member_INT, gsa_member_BOOL, gsa_member_CHOICE;
@@ -162,14 +170,14 @@ size_t gsa_key_offset(int index);
 
 /* Choices, in the order of the table. */
 enum gsa_task_name { GSA_TASK_MASKED_SUMMATION, GSA_TASK_TEXT_CLASSIFICATION, GSA_TASK_SENTENCE_PAIRS, GSA_TASK_NODE_CLASSIFICATION, GSA_TASK_TAGGING,
-                     GSA_TASK_SPAN_EXTRACTION, GSA_TASK_LANGUAGE_MODELLING, GSA_TASKS };
+                     GSA_TASK_SPAN_EXTRACTION, GSA_TASK_LANGUAGE_MODELLING, GSA_TASK_TRANSLATION, GSA_TASKS };
 enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED, GSA_TOKENS_BYTES };
-enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP };
+enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP, GSA_EMPTY_KEEP }; /* KEEP is of parallel text, whose lines count: no choice */
 enum gsa_scorer_kind { GSA_SCORER_SQUAD, GSA_SCORER_CMRC };
 enum gsa_data_vocabulary { GSA_WORDS_TRAIN, GSA_WORDS_DATA, GSA_WORDS_VECTORS };
 

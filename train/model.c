@@ -223,6 +223,13 @@ const gsa_stack *gsa_learner_encoder(const gsa_learner *model)
     return gsa_model_stack_of(model->net, model->plan.head_run);
 }
 
+const char *gsa_learner_text(const gsa_learner *model, const char *stack)
+{
+    for (int r = 0; r < model->plan.n_runs; r++)
+        if (strcmp(model->plan.run[r].stack, stack) == 0) return gsa_stack_text(gsa_model_stack_of(model->net, r));
+    return NULL;
+}
+
 /* ---- a forward pass --------------------------------------------------------------------------------------------------------- */
 
 /* What names the rows of the head for dropout: the examples, or the tokens of its run. */
@@ -315,11 +322,11 @@ static void run_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *rea
     gsa_model_forward(m->net, m->tape, m->graph, rows, readouts);
 }
 
-gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
+/* The batch's graphs; 0 after a failure, which the tape takes. */
+static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
 {
     gsa_error error;
     gsa_model_sequence sequences[GSA_BATCH_SEQUENCES];
-    gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
     for (int s = 0; s < m->plan.n_sequences; s++) {
         const gsa_minibatch_sequence *from = &batch->sequence[s];
         sequences[s] = (gsa_model_sequence){
@@ -327,7 +334,23 @@ gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
         };
     }
     const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);
-    if (status != GSA_OK) return gsa_tape_fail(m->tape, status, "%s", error.text);
+    if (status != GSA_OK) gsa_tape_fail(m->tape, status, "%s", error.text);
+    return status == GSA_OK;
+}
+
+gsa_tensor *gsa_learner_run(gsa_learner *m, const gsa_minibatch *batch, int run)
+{
+    gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
+    if (!build_graph(m, batch)) return NULL;
+    gsa_tensor *rows = rows_of(m, batch, gsa_model_find_sequence(m->net, m->plan.run[run].sequence), NULL);
+    gsa_model_forward_run(m->net, m->tape, m->graph, run, rows, readouts);
+    return readouts[run].sequence;
+}
+
+gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
+{
+    gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
+    if (!build_graph(m, batch)) return NULL;
     (m->task->beside ? run_each : run_all)(m, batch, readouts);
     return head(m, batch, readouts);
 }

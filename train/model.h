@@ -45,8 +45,12 @@ gsa_tensor *gsa_learner_forward(gsa_learner *model, const gsa_minibatch *batch);
 gsa_tensor *gsa_learner_head(gsa_learner *model, gsa_tensor *features);
 /* The task's loss of `out`, and of the layers below where they have one. Failures are the tape's. */
 gsa_tensor *gsa_learner_loss(gsa_learner *model, gsa_tensor *out, const gsa_minibatch *batch, double scale);
+/* The sequence of one run that reads no other, of a batch; without the others. */
+gsa_tensor *gsa_learner_run(gsa_learner *model, const gsa_minibatch *batch, int run);
 /* The stack of the run that the head reads. */
 const gsa_stack *gsa_learner_encoder(const gsa_learner *model);
+/* The text of the stack of that name in the plan, "encoder" or "decoder"; NULL: there is none. */
+const char *gsa_learner_text(const gsa_learner *model, const char *stack);
 /* Columns of the features that a sequence's input reads; 0: words. */
 int32_t gsa_learner_columns(const gsa_learner *model, int sequence);
 

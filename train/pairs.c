@@ -51,7 +51,8 @@ static gsa_status cut_side(pair_reader *r, int s, gsa_slice sentence, gsa_error 
     char *at = (char *)(uintptr_t)sentence.at; /* ours: the bytes of the file */
     r->side[s].words = 0;
     const gsa_status status = gsa_text_tokenize(&r->side[s], at, sentence.bytes, error);
-    if (status != GSA_OK || r->side[s].words > 0 || (r->options->skip_empty && !r->options->unlabelled)) return status;
+    if (status != GSA_OK || r->side[s].words > 0 || (r->options->empty == GSA_EMPTY_SKIP && !r->options->unlabelled))
+        return status;
     return FAIL(r, error, "sentence %s is empty: it holds no token", s ? "b" : "a");
 }
 

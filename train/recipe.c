@@ -8,7 +8,7 @@
 #include "train/schedule.h"
 
 enum { PLACE = 512, LIST = 900 };
-static const char *const sections[] = { "task", "model", "train", "data", "encoder.N" };
+static const char *const sections[] = { "task", "model", "train", "data", "decode", "encoder.N" };
 
 /* ---- names ------------------------------------------------------------------------------------------------------------- */
 

@@ -23,6 +23,15 @@ gsa_status gsa_json_text(const gsa_system *system, json_t *object, char **text, 
     return *text ? GSA_OK : gsa_out_of_memory(error, "the result", 4096);
 }
 
+void gsa_json_stacks(json_t *object, const gsa_session *session)
+{
+    static const char *const names[] = { "encoder", "decoder" };
+    for (int i = 0; i < 2; i++) {
+        const char *text = gsa_learner_text(&session->model, names[i]);
+        if (text) json_object_set_new(object, names[i], json_string(text));
+    }
+}
+
 void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split, const gsa_score *score)
 {
     gsa_fact facts[4];
@@ -140,7 +149,8 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     const int64_t *d = t->counts.dev;
     const gsa_score dev = { t->sums.dev_loss, t->sums.dev_right, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] };
     const int n = s->task->facts(s->self, facts, 8);
-    json_t *r = json_pack("{s:s, s:s}", "task", s->task->name, "encoder", gsa_stack_text(gsa_learner_encoder(&s->model)));
+    json_t *r = json_pack("{s:s}", "task", s->task->name);
+    gsa_json_stacks(r, s);
     if (t->counts.evaluated >= 0) json_object_set_new(r, t->metric, gsa_json_number(t->best ? t->sums.best : t->sums.last));
     if (t->counts.evaluated >= 0) gsa_json_metrics(r, s->task, "dev", &dev);
     snprintf(name, sizeof name, "test_%s", s->task->metric);
@@ -162,10 +172,11 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     return r;
 }
 
-gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, char **result, gsa_error *error)
+gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *more, char **result, gsa_error *error)
 {
     gsa_output *output;
     json_t *object = result_of(t, test);
+    if (more) json_object_update(object, more);
     gsa_status status = GSA_OK;
     if (t->log.file >= 0) {
         json_t *line = json_deep_copy(object);

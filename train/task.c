@@ -10,7 +10,8 @@ const gsa_task *gsa_task_find(int64_t name)
                                              [GSA_TASK_NODE_CLASSIFICATION] = &gsa_task_node_classification,
                                              [GSA_TASK_TAGGING] = &gsa_task_tagging,
                                              [GSA_TASK_SPAN_EXTRACTION] = &gsa_task_span_extraction,
-                                             [GSA_TASK_LANGUAGE_MODELLING] = &gsa_task_language_modelling };
+                                             [GSA_TASK_LANGUAGE_MODELLING] = &gsa_task_language_modelling,
+                                             [GSA_TASK_TRANSLATION] = &gsa_task_translation };
     return tasks[name];
 }
 

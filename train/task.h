@@ -5,7 +5,7 @@
  *
  * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
  * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
- * metric) or numbers. So each of these is a file in tasks/ and nothing else (translation is to come):
+ * metric) or numbers. So each of these is a file in tasks/ and nothing else:
  *
  *     task                  sequences          runs                            out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
@@ -25,6 +25,7 @@
  *       results do not depend on how examples are put into batches, but for the last bits of a sum of losses. */
 #ifndef GSA_TASK_H
 #define GSA_TASK_H
+#include <signal.h>
 #include "gsa/checkpoint.h"
 #include "gsa/input.h"
 #include "gsa/model.h"
@@ -91,6 +92,24 @@ typedef struct gsa_plan_options {
     int memory_layer;    /* layers of the encoder before it reads a memory; -1: it reads none */
 } gsa_plan_options;
 
+/* What a task writes of its own accord, one sentence after the other: translations. */
+typedef struct gsa_decode_options {
+    int split;
+    int32_t batch;      /* examples at a time, >= 1 */
+    gsa_output *output; /* receives a line an example, in their order; or NULL */
+    const volatile sig_atomic_t *stop;
+} gsa_decode_options;
+
+enum { GSA_DECODED_FACTS = 8, GSA_DECODED_NOTES = 2 };
+typedef struct gsa_decoded { /* how good it is: "bleu" makes test_bleu; notes are texts */
+    gsa_fact fact[GSA_DECODED_FACTS];
+    struct {
+        const char *name;
+        char text[128];
+    } note[GSA_DECODED_NOTES];
+    int32_t facts, notes;
+} gsa_decoded;
+
 typedef struct gsa_task {
     const char *name;   /* as in recipes */
     const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
@@ -138,12 +157,16 @@ typedef struct gsa_task {
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
     const char *opening, *closing; /* of the output, before the first line and after the last: "{", "}". NULL: nothing */
+    /* The whole split, without dropout. A task that has it needs no print; evaluations and the end of training call it, too. */
+    gsa_status (*decode_split)(void *self, struct gsa_learner *learner, const gsa_decode_options *options, gsa_decoded *decoded,
+                               gsa_error *error);
     /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
 } gsa_task;
 
 extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
-    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction, gsa_task_language_modelling;
+    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction, gsa_task_language_modelling,
+    gsa_task_translation;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);

@@ -173,7 +173,8 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     int64_t count = last - first;
     gsa_status status = check_label(reader, label, error);
     if (status != GSA_OK) return status;
-    if (count == 0) return gsa_text_fail(reader, error, "the example is empty: it holds no token");
+    if (count == 0 && reader->options->empty != GSA_EMPTY_KEEP)
+        return gsa_text_fail(reader, error, "the example is empty: it holds no token");
     if (reader->options->max_length > 0 && count > reader->options->max_length) count = reader->options->max_length;
     if (count > INT32_MAX) return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
     if (text->examples + 1 >= text->example_room) {
@@ -191,7 +192,7 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     status = grow(text->system, &tokens, &text->token_room, text->tokens, count, sizeof *text->token, error);
     text->token = tokens;
     if (status != GSA_OK) return status;
-    memcpy(text->token + text->tokens, reader->word + first, (size_t)count * sizeof *text->token);
+    if (count > 0) memcpy(text->token + text->tokens, reader->word + first, (size_t)count * sizeof *text->token);
     text->tokens += count;
     text->line[text->examples] = reader->number, text->label[text->examples] = label;
     text->offset[++text->examples] = text->tokens;
@@ -205,7 +206,7 @@ static gsa_status add_labelled(gsa_text_reader *reader, gsa_slice label, char *a
 {
     if (label.bytes == 0) return gsa_text_fail(reader, error, "the label is empty");
     const gsa_status status = gsa_text_tokenize(reader, at, bytes, error);
-    if (status == GSA_OK && reader->words == 0 && reader->options->skip_empty) {
+    if (status == GSA_OK && reader->words == 0 && reader->options->empty == GSA_EMPTY_SKIP) {
         reader->text->skipped++;
         return GSA_OK;
     }

@@ -24,7 +24,7 @@ typedef struct gsa_text_options {
     int32_t unlabelled; /* a line is text and nothing else */
     int32_t encoding;   /* gsa_encoding */
     int32_t markup;
-    int32_t skip_empty; /* labelled examples without a token are left out and counted, not refused */
+    int32_t empty;      /* gsa_data_empty: an example without a token is refused; left out and counted where it is labelled; kept */
     const char *columns; /* tsv: as data.columns; NULL or "": label,text */
 } gsa_text_options;
 

@@ -61,12 +61,18 @@ void gsa_trainer_drop_best(gsa_trainer *t);
 void gsa_trainer_say(void *trainer, const char *sentence);
 gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_error *error); /* dev NULL: no evaluation */
-gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, char **result, gsa_error *error);
+/* `more`: members to add, or NULL. */
+gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *more, char **result, gsa_error *error);
 gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
 /* "FOLDER/NAME", released by the caller; NULL after a failure. */
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error);
 /* The task's metrics beside the first: "dev_f1". */
 void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split, const gsa_score *score);
+/* encoder, and decoder where there is one. */
+void gsa_json_stacks(json_t *object, const gsa_session *session);
+/* dev_bleu, test_bleu, ... of a task that decodes; else nothing. */
+gsa_status gsa_session_decode(gsa_session *session, json_t *object, gsa_error *error);
+int32_t gsa_session_decode_batch(const gsa_session *session); /* sentences at a time */
 /* The object as one line, owned by the system; takes the object over. */
 gsa_status gsa_json_text(const gsa_system *system, json_t *object, char **text, gsa_error *error);
 

@@ -260,7 +260,7 @@ static const struct {
     { MODEL "# \xc3\x28\n", NULL, "r.ini:3: invalid UTF-8 at byte 3 of the line" },
     /* names */
     { MODEL "[trian]\n", NULL,
-      "r.ini:3: unknown section [trian]; known: task, model, train, data, encoder.N; the nearest is 'train'" },
+      "r.ini:3: unknown section [trian]; known: task, model, train, data, decode, encoder.N; the nearest is 'train'" },
     { MODEL "[train]\nepoch=3\n", NULL, "r.ini:4: unknown key 'epoch' of [train]" },
     { MODEL "[train]\nepoch=3\n", NULL, "the nearest is 'epochs'" },
     { MODEL "[encoder]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder]" },
@@ -286,7 +286,7 @@ static const struct {
     { MODEL "norm=none\n", NULL, "expected one of post,pre" },
     { MODEL "bias=q,k\n", NULL, "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
     { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },
-    { MODEL "[task]\nname=translation\n", NULL, "expected one of masked_summation,text_classification" },
+    { MODEL "[task]\nname=summarising\n", NULL, "expected one of masked_summation,text_classification" },
     { MODEL "[data]\nformat=csv\n", NULL, "parameter 'format' is 'csv'" },
     /* values that do not fit together */
     { MODEL "[task]\nname=masked_summation\nn=5\nk=6\n", NULL, "r.ini:6: [task] k = 6 is more than n = 5" },

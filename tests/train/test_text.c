@@ -137,8 +137,8 @@ static const struct {
     { "pos\ta\nneg\tb\tc\n", "t.txt:2: the line has 3 columns", { 0 } },
     { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
     { "pos\ta\nneg\t  \n", "t.txt:2: the example is empty", { 0 } },
-    { "pos\t\nneg\t  \n", "t.txt: the file holds no example", { .skip_empty = 1 } },
-    { "a\n \n", "t.txt:2: the example is empty", { .skip_empty = 1, .unlabelled = 1 } },
+    { "pos\t\nneg\t  \n", "t.txt: the file holds no example", { .empty = GSA_EMPTY_SKIP } },
+    { "a\n \n", "t.txt:2: the example is empty", { .empty = GSA_EMPTY_SKIP, .unlabelled = 1 } },
     { "pos\ta\n\nneg\tb\n", "t.txt:2: the line is empty", { 0 } },
     { "pos\ta\nneg\tb\xff\n", "t.txt:2: invalid UTF-8 at byte 6 of the line", { 0 } },
     { "pos\ta\nn\xc3\tb\n", "t.txt:2: invalid UTF-8 at byte 2 of the line", { 0 } },
@@ -234,7 +234,7 @@ START_TEST(empty_examples_are_left_out_and_counted)
 {
     fixture f;
     static const char bytes[] = "a\tx\nb\t\nc\t \nd\ty z\n";
-    ck_assert_int_eq(read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .skip_empty = 1 }), GSA_OK);
+    ck_assert_int_eq(read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .empty = GSA_EMPTY_SKIP }), GSA_OK);
     ck_assert_int_eq(f.text.examples, 2);
     ck_assert_int_eq(f.text.skipped, 2);
     ck_assert_int_eq(f.text.line[1], 4);
