@@ -402,7 +402,7 @@ static void write_cell(char *cell, size_t room, const json_t *row, const char *c
     char mean[64], sd[64];
     *cell = 0;
     if (averaged(row, column)) snprintf(cell, room, "average");
-    else if (each) snprintf(cell, room, "%s", json_string_value(each));
+    else if (json_is_string(each)) snprintf(cell, room, "%s", json_string_value(each));
     else if (json_is_string(value)) snprintf(cell, room, "%s", json_string_value(value));
     else if (json_is_integer(value)) snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     if (!json_is_object(value)) return;

@@ -151,6 +151,32 @@ static gsa_status keep(sweep *s, const char *line, gsa_error *error)
     return status;
 }
 
+/* What is there is understood. */
+static gsa_status check_readable(const sweep *s, const char *path, gsa_error *error)
+{
+    gsa_results *there;
+    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+    gsa_status status = gsa_results_create(s->system, &there, error);
+    if (status != GSA_OK) return status;
+    status = gsa_results_read(there, path, error);
+    gsa_results_release(there);
+    return status;
+}
+
+/* Before anything is trained, what would refuse its result. */
+static gsa_status check_results(const sweep *s, gsa_error *error)
+{
+    char path[PATH];
+    gsa_output *output;
+    snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
+    gsa_status status = s->options->train.out ? check_readable(s, path, error) : GSA_OK;
+    if (status != GSA_OK || !s->options->results) return status;
+    status = check_readable(s, s->options->results, error);
+    if (status == GSA_OK) status = gsa_output_open(s->system, s->options->results, &output, error);
+    if (status == GSA_OK) gsa_output_abandon(output);
+    return status;
+}
+
 static gsa_status make_run(sweep *s, int index, gsa_error *error)
 {
     const gsa_sweep_options *o = s->options;
@@ -183,6 +209,7 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     const gsa_plain plain = gsa_plain_begin();
     gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
     if (status == GSA_OK) status = gsa_results_create(s.system, &s.results, error);
+    if (status == GSA_OK) status = check_results(&s, error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
     gsa_sweep_plan_release(&s.plan);
     gsa_plain_end(plain);

@@ -83,6 +83,8 @@ static gsa_status parse_all(planner *p, gsa_error *error)
     gsa_status status = GSA_OK;
     for (int i = 0; i < o->n_each && status == GSA_OK; i++) {
         status = parse_each(p, o->each[i], &p->each[i], error);
+        if (status == GSA_OK && o->n_seeds > 0 && strcmp(p->each[i].name, "train.seed") == 0)
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each train.seed and --seeds both say the seeds: give one of them");
         for (int k = 0; k < i && status == GSA_OK; k++)
             if (strcmp(p->each[k].name, p->each[i].name) == 0)
                 status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s stands there twice", p->each[i].name);

@@ -124,6 +124,7 @@ static const struct {
     { { "task.k=" }, "--each task.k: value 1 is empty", { 0 } },
     { { "task.k=1,,2" }, "--each task.k: value 2 is empty", { 0 } },
     { { "task.k=1", "task.k=2" }, "--each task.k stands there twice", { 0 } },
+    { { "train.seed=1,2" }, "--each train.seed and --seeds both say the seeds", { 1, 2 } },
     { { "task.k=1,2,1" }, "two runs would have the folder 'k-1/seed-5'", { 0 } },
     { { NULL }, "two runs would have the folder 'seed-3'", { 3, 4, 3 } },
     { { "model.encoder=star;ring_;nothing" }, "no topology is named 'ring_'", { 0 } },
@@ -303,6 +304,28 @@ START_TEST(stopped_and_gone_on_with)
 }
 END_TEST
 
+/* A file that would refuse the results is told before anything is trained. */
+START_TEST(results_that_cannot_be_kept)
+{
+    static const char *const files[] = { "folder", "damaged", "nowhere/all.jsonl" };
+    rig r;
+    watch w = { 0 };
+    gsa_results *all;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "folder"), NULL), GSA_OK);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "damaged"), "[1]\n", 4);
+    for (int i = 0; i < GSA_COUNT(files); i++) {
+        ck_assert_int_ne(sweep(&r, &w, "", "train.lr=0.01", files[i], &all), GSA_OK);
+        ck_assert_msg(strstr(r.error.text, files[i]) && w.begun == 0, "%d runs, then %s", w.begun, r.error.text);
+    }
+    ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "s"), NULL), GSA_OK);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "s/results.jsonl"), "[1]\n", 4);
+    ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(r.error.text, "results.jsonl:1: no JSON object") && w.begun == 0, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 /* The outcomes are the data's own order and sum up to what the result says, whatever the batches are. */
 START_TEST(outcomes_sum_up)
 {
@@ -449,6 +472,10 @@ START_TEST(nothing_and_nonsense)
     char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */
     ck_assert_str_eq(text, "{\"a\": 0.25}\n{\"a\": 0.25}\n");
     free(text);
+    ck_assert_int_eq(gsa_results_put(r, "{\"recipe\": \"r\", \"each\": {\"k\": 3}}", &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+    for (int i = 0; i < t.rows * t.columns; i++) ck_assert_str_ne(t.cell[i], "(null)");
+    gsa_table_release(&t);
     gsa_results_release(r);
     gsa_scratch_close(&s);
 }
@@ -459,7 +486,7 @@ int main(int argc, char **argv)
     static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)), GSA_TEST(settings_and_families),
                                            GSA_LOOP(no_plan, GSA_COUNT(bad_plans)) };
     static const gsa_test run_tests[] = { GSA_TEST(made_once), GSA_TEST(stopped_and_gone_on_with),
-                                          GSA_LOOP(outcomes_sum_up, 3) };
+                                          GSA_TEST(results_that_cannot_be_kept), GSA_LOOP(outcomes_sum_up, 3) };
     static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages), GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
