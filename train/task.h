@@ -27,6 +27,7 @@
 #define GSA_TASK_H
 #include <signal.h>
 #include "gsa/checkpoint.h"
+#include "gsa/hash.h"
 #include "gsa/input.h"
 #include "gsa/model.h"
 #include "train/minibatch.h"
@@ -142,6 +143,9 @@ typedef struct gsa_task {
                          const gsa_minibatch *batch, gsa_error *error);
     /* Units of one example. NULL: one each. */
     int64_t (*units)(const void *self, int split, int64_t example);
+    /* Adds to the hash what is to be found in an example, as its file says it: of labels whose numbers depend on the training data or
+     * on the recipe. NULL: the targets that `fill` gives. */
+    void (*gold)(const void *self, int split, int64_t example, gsa_sha256 *hash);
     /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller adds them up in this order. */
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);

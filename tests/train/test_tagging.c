@@ -229,6 +229,7 @@ static const struct {
       { "model.position_max=2" },
       "tags.train: the longest sentence has 3 tokens, model.position_max is 2" },
     { "a X\nb Y\n", { "data.train_part=1" }, "[data] train_part is for texts and pairs: tagging takes whole files" },
+    { "a X\nb Y\n", { "task.legal=1" }, "task.legal = 1 wants tags of a scheme, and these are read as plain" },
     { "a X\nb Y\n", { "data.classes=3" }, "the data holds 2 labels, data.classes says 3" },
 };
 
@@ -550,6 +551,59 @@ START_TEST(outcomes_are_read_back)
 }
 END_TEST
 
+/* What is to be found is what the file says: other schemes and other training data learn other labels of it. */
+START_TEST(gold_is_the_file)
+{
+    static const char other[] =
+        "Ann 1 I-PER\nin 1 O\nBonn 1 I-PER\n\nBob 2 I-PER\nsaw 2 O\nZoe 2 I-PER\n\nthe 3 O\nend 3 O\n";
+    static const struct {
+        const char *train, *dev, *set, *says;
+        int same;
+    } cases[] = {
+        { columns_train, columns_dev, "task.scheme=as_read", "", 1 },
+        { columns_train, columns_dev, "task.scheme=BIOES", "", 1 },
+        { "x I-PER\ny B-PER\nz O\n", columns_dev, "data.capitals=0",
+          "dev: 1 of 8 tokens have tags that the training data lacks and count as wrong, the first 'I-LOC' on line 3", 1 },
+        { columns_train, other, "data.capitals=0", "", 0 }
+    };
+    gsa_outcomes outcomes;
+    char gold[65] = "";
+    for (int i = 0; i < GSA_COUNT(cases); i++) {
+        rig r;
+        open_tags(&r, recipe, cases[i].train, cases[i].dev, GSA_F32);
+        rig_set(&r, "train.epochs=1");
+        rig_set(&r, cases[i].set);
+        rig_train_ok(&r, "run");
+        const char *path = gsa_scratch_path(&r.scratch, "run/outcomes.jsonl");
+        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, &outcomes, NULL), GSA_OK);
+        if (i == 0) strcpy(gold, outcomes.gold);
+        ck_assert_msg((strcmp(gold, outcomes.gold) == 0) == cases[i].same, "case %d", i);
+        says(&r, cases[i].says);
+        ck_assert(*cases[i].says || !strstr(r.messages, "training data lacks"));
+        gsa_outcomes_release(&outcomes);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+START_TEST(no_report_of_plain_tags)
+{
+    rig r;
+    char *result = NULL;
+    open_tags(&r, recipe, columns_train, columns_dev, GSA_F32);
+    rig_set(&r, "data.scheme=none");
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    const char *report = strdup(gsa_scratch_path(&r.scratch, "report"));
+    const gsa_apply_options o = { .model = gsa_scratch_path(&r.scratch, "run"), .backend = r.backend, .report = report };
+    ck_assert_int_eq(gsa_evaluate(NULL, &o, &result, &r.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "a report is of spans, and the tags are plain"), "%s", r.error.text);
+    ck_assert(!result && !gsa_exists(report));
+    free((void *)(uintptr_t)report);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- characters ------------------------------------------------------------------------------------------------------------------- */
 
 /* Words never seen, tagged by their last two letters; capitals tag the rest. */
@@ -622,8 +676,10 @@ int main(int argc, char **argv)
     static const gsa_test wrong[] = { GSA_LOOP(bad_input, GSA_COUNT(bad)) };
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, 2),
                                           GSA_LOOP(a_batch_is_the_sum_of_its_parts, 2), GSA_LOOP(legal_paths_are_legal, 4) };
-    static const gsa_test runs[] = { GSA_LOOP(a_run_goes_on_to_the_bit, 4), GSA_TEST(predictions_keep_the_lines),
-                                     GSA_LOOP(predict_and_eval_agree, 3), GSA_LOOP(outcomes_are_read_back, 2) };
+    static const gsa_test runs[] = {
+        GSA_LOOP(a_run_goes_on_to_the_bit, 4), GSA_TEST(predictions_keep_the_lines), GSA_LOOP(predict_and_eval_agree, 3),
+        GSA_LOOP(outcomes_are_read_back, 2),   GSA_TEST(gold_is_the_file),           GSA_TEST(no_report_of_plain_tags)
+    };
     static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 3), GSA_TEST(baselines_by_hand) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 60), GSA_CASE("bad", wrong, 60),
                                       GSA_CASE("gradients", gradients, 120), GSA_CASE("runs", runs, 60),

@@ -1,5 +1,6 @@
 /* tag_data.c - what a tagger reads: splits, schemes, labels, words and their characters, baselines. */
 #include <stdio.h>
+#include "topologies/words.h"
 #include "train/classes.h"
 #include "train/shape.h"
 #include "train/tasks/tagging_parts.h"
@@ -133,6 +134,25 @@ static gsa_status spell(tag_task *t, gsa_error *error)
     return status;
 }
 
+/* Tags that no label stands for can never be found. */
+static void tell_unknown(const tag_task *t, const gsa_task_options *o, int split)
+{
+    static const char *const names[] = { "train", "dev", "test" };
+    const gsa_tagged *d = &t->split[split];
+    char sentence[256], tag[64], shown[GSA_SHOWN];
+    int64_t unknown = 0, first = -1;
+    for (int64_t i = 0; i < d->conll.tokens; i++)
+        if (t->label[split][i] < 0 && unknown++ == 0) first = i;
+    if (unknown == 0) return;
+    const gsa_slice name = d->conll.tag[first];
+    snprintf(tag, sizeof tag, "%.*s", (int)(name.bytes < 63 ? name.bytes : 63), name.at);
+    snprintf(sentence, sizeof sentence,
+             "%s: %lld of %lld tokens have tags that the training data lacks and count as wrong, the first %s on line %lld",
+             names[split], (long long)unknown, (long long)d->conll.tokens, gsa_word_show(tag, shown),
+             (long long)d->conll.line[first]);
+    o->say(o->context, sentence);
+}
+
 /* ---- baselines ----------------------------------------------------------------------------------------------------------------- */
 
 static gsa_status score_guess(tag_task *t, const int32_t *guess, gsa_score *sum, gsa_error *error)
@@ -189,7 +209,10 @@ static gsa_status measure_baselines(tag_task *t, const gsa_task_options *o, gsa_
 static gsa_status make_mask(tag_task *t, gsa_error *error)
 {
     const size_t labels = (size_t)t->labels.count;
-    if (!t->legal || t->learned == GSA_SCHEME_NONE) return GSA_OK;
+    if (!t->legal) return GSA_OK;
+    if (t->learned == GSA_SCHEME_NONE)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "task.legal = 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
     t->allowed = gsa_alloc(t->system, labels + 2, labels);
     if (!t->allowed) return gsa_out_of_memory(error, "legal tags", t->labels.count * (int64_t)(labels + 2));
     return gsa_scheme_allowed(t->learned, t->labels.name, t->labels.count, t->allowed, error);
@@ -208,6 +231,7 @@ gsa_status gsa_tagging_open(tag_task *t, const gsa_task_options *o, gsa_error *e
     }
     if (status == GSA_OK) status = o->checkpoint ? restore(t, o, error) : learn(t, o, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = number_split(t, s, error);
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) tell_unknown(t, o, s);
     if (status == GSA_OK) status = spell(t, error);
     if (status == GSA_OK) status = make_mask(t, error);
     if (status == GSA_OK) status = gsa_tagging_make_written(t, error);

@@ -227,8 +227,10 @@ gsa_status gsa_tagging_report(void *self, int split, gsa_output *output, gsa_err
 {
     tag_task *t = self;
     if (t->split[split].conll.sentences == 0) return GSA_OK;
+    if (t->scheme == GSA_SCHEME_NONE)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a report is of spans, and the tags are plain (data.scheme = none)");
     const gsa_status status = report_one(t, split, 0, output, error);
-    return status == GSA_OK && t->scheme != GSA_SCHEME_NONE ? report_one(t, split, 1, output, error) : status;
+    return status == GSA_OK ? report_one(t, split, 1, output, error) : status;
 }
 
 static const char *line_end(const char *at)

@@ -218,6 +218,18 @@ static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence, const 
     return parts == 1 ? part[0] : gsa_op_beside(tape, part, parts);
 }
 
+/* The file's own tags: labels are numbered by what is learned. */
+static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
+{
+    const gsa_conll *c = &((const tag_task *)self)->split[split].conll;
+    const int64_t first = c->offset[example], last = c->offset[example + 1], count = last - first;
+    gsa_sha256_add(hash, &count, sizeof count);
+    for (int64_t i = first; i < last; i++) {
+        gsa_sha256_add(hash, &c->tag[i].bytes, sizeof c->tag[i].bytes);
+        gsa_sha256_add(hash, c->tag[i].at, c->tag[i].bytes);
+    }
+}
+
 /* ---- around a run -------------------------------------------------------------------------------------------------------------- */
 
 static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
@@ -256,8 +268,8 @@ static int facts(const void *self, gsa_fact *facts, int room)
 #define TAGGING                                                                                                             \
     .name = "tagging", .rising = 1, .create = create, .destroy = destroy, .plan = plan, .examples = examples,               \
     .lengths = lengths, .targets = targets, .prepare = prepare, .fill = fill, .beside = beside, .loss = gsa_tagging_loss,   \
-    .decode = gsa_tagging_decode, .score = gsa_tagging_score, .signature = signature, .save = save, .facts = facts,         \
-    .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines, .print = gsa_tagging_print,                         \
+    .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score, .signature = signature, .save = save,           \
+    .facts = facts, .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines, .print = gsa_tagging_print,         \
     .read_text = gsa_tagging_read_text
 
 const gsa_task gsa_task_tagging_spans = { TAGGING, .metric = "f1", .f1 = 1, .metrics = gsa_tagging_span_metrics };
