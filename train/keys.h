@@ -54,7 +54,8 @@
     KEY(model, head_hidden, INT, 0, 65536, NULL, "0", "hidden width of the classifier; 0: one Linear")                      \
     KEY(model, readout, CHOICE, 0, 0, "summary", "summary", "what the head reads")                                          \
     KEY(model, characters, PATH, 0, 0, NULL, "",                                                                            \
-        "tagging: a stack over the characters of each word, as ring*2; its summary stands beside the word; none: no stack") \
+        "tagging: a stack over the characters of each word, as ring*2; its summary stands beside the word; none, or empty: "  \
+        "no stack")                                                                                                         \
     KEY(model, character_hidden, INT, 1, 65536, NULL, "32", "tagging: width of the states of characters")                   \
     KEY(model, character_heads, INT, 1, 1024, NULL, "4", "tagging: heads of the stack over characters")                     \
     KEY(model, character_max, INT, 1, 65536, NULL, "24", "tagging: characters that are read of a word")                     \

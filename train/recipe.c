@@ -126,6 +126,11 @@ static int32_t bias_bits(const char *text)
     }
 }
 
+int gsa_recipe_characters(const gsa_recipe_values *values)
+{
+    return *values->model_characters && strcmp(values->model_characters, "none") != 0;
+}
+
 static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
 {
     char why[PLACE];
@@ -146,7 +151,8 @@ static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
                      : v->data_train_part > 0 ? "train_part"
                                               : "test_part",
                      error, "is for texts and pairs: tagging takes whole files");
-    if (v->task_name == GSA_TASK_TAGGING && *v->model_characters && v->model_character_hidden % v->model_character_heads) {
+    if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) &&
+        v->model_character_hidden % v->model_character_heads) {
         snprintf(why, sizeof why, "= %lld does not divide character_hidden = %lld", (long long)v->model_character_heads,
                  (long long)v->model_character_hidden);
         return wrong(recipe, "model", "character_heads", error, why);

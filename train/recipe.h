@@ -35,6 +35,7 @@ int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *
 int gsa_recipe_sections(const gsa_recipe *recipe);
 
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
+int gsa_recipe_characters(const gsa_recipe_values *values); /* 1: a stack over characters is asked for */
 /* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error);
 /* Layers of a stack before one that reads a memory; -1: it reads none. */

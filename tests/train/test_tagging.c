@@ -631,7 +631,8 @@ START_TEST(characters_and_capitals_tell)
 {
     static const char *const sets[][4] = { { "model.characters=ring*2", "data.capitals=1", "task.head=linear" },
                                            { "model.characters=full:clip=2", "data.capitals=0", "task.head=crf" },
-                                           { "model.characters=", "data.capitals=0", "task.head=crf" } };
+                                           { "model.characters=", "data.capitals=0", "task.head=crf" },
+                                           { "model.characters=none", "data.capitals=0", "task.head=linear" } };
     static char train[200000], dev[40000];
     rig r;
     write_words(train, 250, 3);
@@ -680,7 +681,7 @@ int main(int argc, char **argv)
         GSA_LOOP(a_run_goes_on_to_the_bit, 4), GSA_TEST(predictions_keep_the_lines), GSA_LOOP(predict_and_eval_agree, 3),
         GSA_LOOP(outcomes_are_read_back, 2),   GSA_TEST(gold_is_the_file),           GSA_TEST(no_report_of_plain_tags)
     };
-    static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 3), GSA_TEST(baselines_by_hand) };
+    static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 4), GSA_TEST(baselines_by_hand) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 60), GSA_CASE("bad", wrong, 60),
                                       GSA_CASE("gradients", gradients, 120), GSA_CASE("runs", runs, 60),
                                       GSA_CASE("characters", characters, 120) };

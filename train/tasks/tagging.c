@@ -42,7 +42,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     t->crf = v->task_head == GSA_TAG_HEAD_CRF, t->legal = (int32_t)v->task_legal;
     t->tokens = v->data_format == GSA_TEXT_CHARS ? GSA_TOKENS_CHARS : (int32_t)v->data_tokens;
     t->capitals = (int32_t)v->data_capitals;
-    if (*v->model_characters)
+    if (gsa_recipe_characters(v))
         t->character_max = (int32_t)v->model_character_max, t->character_width = (int32_t)v->model_character_hidden;
     t->beside = t->character_width + (t->capitals ? CAPITAL_COLUMNS : 0);
     const gsa_status status = gsa_tagging_open(t, o, error);
