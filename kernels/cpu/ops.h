@@ -7,5 +7,14 @@
 extern const gsa_cpu_probe GSA_CPU(probe);
 gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args);
 gsa_status GSA_CPU(attend_backward)(gsa_backend *b, const gsa_attend_args *args);
+gsa_status GSA_CPU(dropout_forward)(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
+                                    int64_t cols);
+gsa_status GSA_CPU(dropout_backward)(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
+                                     int64_t cols);
+gsa_status GSA_CPU(cross_entropy_forward)(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
+                                          double smoothing, double scale, int64_t rows, int64_t classes);
+gsa_status GSA_CPU(cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
+                                           const int32_t *targets, double smoothing, double scale, int64_t rows,
+                                           int64_t classes);
 
 #endif

@@ -5,4 +5,8 @@ void GSA_CPU(fill)(gsa_backend *b)
 {
     b->attend_forward = GSA_CPU(attend_forward);
     b->attend_backward = GSA_CPU(attend_backward);
+    b->dropout_forward = GSA_CPU(dropout_forward);
+    b->dropout_backward = GSA_CPU(dropout_backward);
+    b->cross_entropy_forward = GSA_CPU(cross_entropy_forward);
+    b->cross_entropy_backward = GSA_CPU(cross_entropy_backward);
 }

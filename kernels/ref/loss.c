@@ -1,5 +1,5 @@
 /* loss.c - softmax cross-entropy and squared error; sums over rows in double over fixed chunks. */
-#include "kernels/ref/ref.h"
+#include "kernels/ref/loss.h"
 
 typedef struct loss_job {
     const real *x, *target;
@@ -65,19 +65,10 @@ static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*
     return GSA_OK;
 }
 
-static gsa_status check_entropy(gsa_backend *b, const char *op, const int32_t *targets, double smoothing, int64_t rows,
-                                int64_t classes)
-{
-    if (!(smoothing >= 0 && smoothing < 1))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
-    const gsa_status status = gsa_ref_shape(b, op, rows, classes);
-    return status == GSA_OK ? gsa_ref_check_indices(b, op, "target", targets, rows, -1, classes) : status;
-}
-
 static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
                                         double smoothing, double scale, int64_t rows, int64_t classes)
 {
-    const gsa_status status = check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
+    const gsa_status status = ref_check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
     if (status != GSA_OK) return status;
     loss_job job = { .x = logits,
                      .targets = targets,
@@ -109,7 +100,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
                                          const int32_t *targets, double smoothing, double scale, int64_t rows,
                                          int64_t classes)
 {
-    const gsa_status status = check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
+    const gsa_status status = ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
     loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes };
     job.slope = (real)(scale * (double)*(const real *)dloss);

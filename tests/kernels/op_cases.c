@@ -378,9 +378,10 @@ static void pool_oracle_backward(rig *r)
 /* ---- losses: rows, classes, smoothing in percent | count ---- */
 static const op_shape entropy_shapes[] = { { 0, 3 },     { 1, 1 },       { 1, 2 },     { 9, 5 },
                                            { 300, 7 },   { 20, 1000 },   { 2, 20000 }, { 0, 3, 10 },
-                                           { 1, 1, 50 }, { 300, 7, 10 }, { 9, 5, 90 }, { 20, 1000, 10 } };
+                                           { 1, 1, 50 }, { 300, 7, 10 }, { 9, 5, 90 }, { 20, 1000, 10 },
+                                           { 40, 1, 10 }, { 40, 2, 10 }, { 30, 257, 10 }, { 7, 6000, 10 } };
 static const op_shape entropy_grads[] = { { 1, 2 }, { 5, 4 }, { 5, 4, 10 }, { 1, 3, 90 } };
-static const op_shape entropy_big[] = { { 9000, 5 }, { 30, 3000 }, { 30, 3000, 10 } };
+static const op_shape entropy_big[] = { { 9000, 5 }, { 30, 3000 }, { 30, 3000, 10 }, { 70, 6001, 10 } };
 
 static void entropy_setup(rig *r)
 {
@@ -404,8 +405,8 @@ static gsa_status entropy_backward(rig *r)
 static double log_of_sum(const double *x, int64_t count)
 {
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += exp(x[i]);
-    return log(sum);
+    for (int64_t i = 0; i < count; i++) sum += exp(x[i] - x[0]);
+    return x[0] + log(sum);
 }
 /* What row i is wanted to give class c. */
 static double entropy_wanted(const rig *r, int64_t i, int64_t c)
