@@ -3,16 +3,17 @@
  *
  *   attend: x_i <- sublayer(att(x_i; x_{i-rs} .. x_{i-s}, x_i, x_{i+s} .. x_{i+rs}))      causal=1: x_{i-rs} .. x_i
  *   ffn:    x_i <- sublayer(FFN(x_i))
- * At the ends the window is cut: nothing outside 0 .. n-1 is read. Labels are the places -r .. r, names only. step=1 is
- * `window`. Layers with growing steps see far: `dilated:step=1,dilated:step=4,dilated:step=16`. Summary: mean of the tokens.
+ * At the ends the window is cut: nothing outside 0 .. n-1 is read. Labels are the places -r .. r: names, or with relative=1
+ * vectors on the keys (Shaw et al. 2018, section 3.2). step=1 is `window`. Layers with growing steps see far: `dilated:step=1,dilated:step=4,dilated:step=16`. Summary: mean of the tokens.
  * At most n width edges, one run a row: time and memory O(n). Tokens meet only when they are a multiple of s apart. */
 #include <stdio.h>
 #include "builtin.h"
-enum { WIDTH, STEP, CAUSAL, N_PARAMS };
+enum { WIDTH, STEP, CAUSAL, RELATIVE, N_PARAMS };
 static const gsa_param params[N_PARAMS] = {
     { "width", GSA_INT, 0, 1, (1 << 20) - 1, NULL, "11", "tokens read, itself in the middle: odd" },
     { "step", GSA_INT, 0, 1, 1 << 20, NULL, "2", "distance between them" },
     { "causal", GSA_BOOL, 0, 0, 1, NULL, "0", "read the left half and itself only" },
+    { "relative", GSA_BOOL, 0, 0, 1, NULL, "0", "relative positions as vectors on the edges" },
 };
 enum { TOKEN };
 enum { ATTEND, FFN };
@@ -34,6 +35,7 @@ static void describe(const void *self, gsa_describer *d)
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
                               .aggregate = GSA_ATTEND,
                               .update = GSA_SUBLAYER,
+                              .label_use = p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
                               .labels = (int32_t)(p[CAUSAL].i ? p[WIDTH].i / 2 + 1 : p[WIDTH].i),
                               .sources = 1 << TOKEN,
                               .destinations = 1 << TOKEN,
@@ -68,7 +70,7 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
 const gsa_topology gsa_topology_dilated = { GSA_HEAD(params),
                                             .id = "dilated",
                                             .summary = "every token reads every step-th token around it",
-                                            .reference = "Beltagy et al. 2020",
+                                            .reference = "Beltagy et al. 2020; Shaw et al. 2018",
                                             .create = create,
                                             .describe = describe,
                                             .emit = emit,

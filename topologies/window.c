@@ -4,13 +4,16 @@
  *   window: x_i <- sublayer(att(x_i; x_{i-w/2} .. x_{i+w/2}))  causal=1: x_{i-w/2} .. x_i
  *   ffn:    x_i <- sublayer(FFN(x_i))
  * At the ends the window is cut: nothing outside 0 .. n-1 is read. Summary: mean of the tokens.
+ * relative=1: positions as vectors on the keys, one for each distance j - i (Shaw et al. 2018, section 3.2, keys only); label =
+ * distance + w/2: w labels, w/2+1 when causal.
  * At most n w edges, one run a row: time and memory O(n). Path between tokens: O(n / w). */
 #include <stdio.h>
 #include "builtin.h"
-enum { WIDTH, CAUSAL, N_PARAMS };
+enum { WIDTH, CAUSAL, RELATIVE, N_PARAMS };
 static const gsa_param params[N_PARAMS] = {
     { "width", GSA_INT, 0, 1, (1 << 20) - 1, NULL, "11", "tokens read, itself in the middle: odd" },
     { "causal", GSA_BOOL, 0, 0, 1, NULL, "0", "read the left half and itself only" },
+    { "relative", GSA_BOOL, 0, 0, 1, NULL, "0", "relative positions as vectors on the edges" },
 };
 enum { TOKEN };
 enum { WINDOW, FFN };
@@ -26,12 +29,16 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
 
 static void describe(const void *self, gsa_describer *d)
 {
-    const int causal = ((const gsa_value *)self)[CAUSAL].i != 0;
+    const gsa_value *p = self;
+    const int causal = p[CAUSAL].i != 0, relative = p[RELATIVE].i != 0;
+    const int64_t half = p[WIDTH].i / 2;
     d->promise(d, GSA_BY_LENGTH | (causal ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
                               .aggregate = GSA_ATTEND,
                               .update = GSA_SUBLAYER,
+                              .label_use = relative ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                              .labels = (int32_t)(!relative ? 1 : causal ? half + 1 : p[WIDTH].i),
                               .sources = 1 << TOKEN,
                               .destinations = 1 << TOKEN,
                               .name = "attend" });
@@ -50,14 +57,25 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     const int64_t n = x->length, half = p[WIDTH].i / 2, ahead = p[CAUSAL].i ? 0 : half;
     for (int64_t i = 0; i < n; i++) {
         const int64_t first = i > half ? i - half : 0, last = i + ahead < n ? i + ahead : n - 1;
-        e->run(e, WINDOW, gsa_at(TOKEN, first), last - first + 1, 1, gsa_at(TOKEN, i), 0, 0);
+        const int32_t label = (int32_t)(p[RELATIVE].i ? first - i + half : 0);
+        e->run(e, WINDOW, gsa_at(TOKEN, first), last - first + 1, 1, gsa_at(TOKEN, i), label, p[RELATIVE].i != 0);
     }
+}
+
+static void label(const void *self, int phase, int32_t id, char *out, size_t size)
+{
+    const gsa_value *p = self;
+    const long long distance = id - p[WIDTH].i / 2;
+    if (phase != WINDOW || !p[RELATIVE].i) snprintf(out, size, "%s", "");
+    else if (distance == 0) snprintf(out, size, "self");
+    else snprintf(out, size, "%s %lld", distance < 0 ? "left" : "right", distance < 0 ? -distance : distance);
 }
 
 const gsa_topology gsa_topology_window = { GSA_HEAD(params),
                                            .id = "window",
                                            .summary = "every token reads the tokens around it",
-                                           .reference = "Yang et al. 2019",
+                                           .reference = "Yang et al. 2019; Shaw et al. 2018",
                                            .create = create,
                                            .describe = describe,
-                                           .emit = emit };
+                                           .emit = emit,
+                                           .label = label };

@@ -54,7 +54,7 @@ void naive_window(naive_list *list, int64_t n, const int *parameters)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            if (2 * llabs(i - j) < parameters[0] && (!parameters[1] || j <= i)) naive_add(list, 0, 0, j, i, 0);
+            if (2 * llabs(i - j) < parameters[0] && (!parameters[1] || j <= i)) naive_add(list, 0, 0, j, i, parameters[2] ? j - i + parameters[0] / 2 : 0);
 }
 
 /* Algorithm 1: the context of satellite i is [h_{i-1}; h_i; h_{i+1}; e_i; s], of a relay [s; h_0 .. h_{n-1}]. */
@@ -140,7 +140,8 @@ static void strided_pair(naive_list *list, const naive_example *x, const int *pa
     for (int h = 0; h < H; h++) {
         const int reads_near = near && (heads == MERGED || heads == NEAR || (heads == SPLIT && 2 * h < H));
         const int reads_far = far && (heads == MERGED || heads == FAR || (heads == SPLIT && 2 * h >= H));
-        if (reads_near || reads_far) naive_add(list, 0, 0, j * H + h, i * H + h, reads_near ? 0 : 1);
+        const int64_t label = parameters[5] == 0 ? !reads_near : reads_near ? j - i + l : causal ? l + 1 : 2 * l + 1;
+        if (reads_near || reads_far) naive_add(list, 0, 0, j * H + h, i * H + h, label);
     }
 }
 
