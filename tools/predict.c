@@ -31,6 +31,7 @@ const gsa_verb gsa_verb_predict = {
              "Tagging reads columns as in training, or a token a line; it writes the lines with "
              "the tag as a last column. "
              "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", ...}.\n"
-             "Translation writes the sentence that its beam search finds (decode.beam, decode.alpha).",
+             "Translation writes the sentence that its beam search finds (decode.beam, decode.alpha); "
+             "of a model with data.documents = 1 empty lines part documents and stay empty.",
     .run = run
 };

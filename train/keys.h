@@ -151,6 +151,11 @@
     KEY(data, target, PATH, 0, 0, NULL, "", "translation: as source, of the other language")                                \
     KEY(data, bpe, INT, 0, 1e7, NULL, "0", "translation: merges of a byte-pair vocabulary of both languages; 0: words")     \
     KEY(data, bpe_codes, PATH, 0, 0, NULL, "", "translation: a file of merges (subword-nmt 0.2) in place of learned ones") \
+    KEY(data, documents, BOOL, 0, 0, NULL, "0", "translation: empty lines part documents, whose sentences see those before them") \
+    KEY(data, previous, INT, 0, 1e6, NULL, "1",                                                                             \
+        "translation of documents: a sentence is read and written behind so many sentences before it, at most")             \
+    KEY(data, previous_tokens, INT, 0, 1e9, NULL, "0",                                                                      \
+        "translation of documents: no sentence is added to these once they have so many source tokens; 0: no limit")        \
     KEY(decode, beam, INT, 1, 1000, NULL, "4", "translation: hypotheses that are followed; 1: the likeliest token each time") \
     KEY(decode, alpha, REAL, 0, 10, NULL, "0.6", "translation: how much length is made up for; 0: not")                     \
     KEY(decode, penalty, CHOICE, 0, 0, "wu,length", "wu",                                                                   \

@@ -23,7 +23,7 @@ gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *e
     if (!HOLD(batch, row, 0, count) || !HOLD(batch, nought, 1, count))
         return gsa_out_of_memory(error, "a batch", count * INT64_C(8));
     for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->nought[i] = 0;
-    batch->count = count, batch->tokens = batch->targets = 0;
+    batch->count = count, batch->tokens = batch->targets = 0, batch->picks = 0;
     return GSA_OK;
 }
 
@@ -41,7 +41,7 @@ gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32
     else whole = whole && HOLD(s, feature, 3, features);
     if (!whole) return gsa_out_of_memory(error, "a batch", width ? features * 4 : tokens * 20);
     for (int32_t i = 0; i < count; i++) s->number[i] = batch->first + i;
-    s->count = count, s->tokens = tokens, batch->tokens += tokens;
+    s->count = count, s->tokens = tokens, s->grouped = 0, batch->tokens += tokens;
     return GSA_OK;
 }
 
@@ -75,6 +75,23 @@ gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *er
     return HOLD(s, type, 5, s->tokens) ? GSA_OK : gsa_out_of_memory(error, "a batch", s->tokens * 4);
 }
 
+gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *error)
+{
+    gsa_minibatch_sequence *s = &batch->sequence[sequence];
+    void *at;
+    int ok;
+    s->grouped = HOLD(s, group, 6, s->tokens);
+    return s->grouped ? GSA_OK : gsa_out_of_memory(error, "a batch", s->tokens * 4);
+}
+
+gsa_status gsa_minibatch_pick(gsa_minibatch *batch, gsa_error *error)
+{
+    void *at;
+    int ok;
+    batch->picks = HOLD(batch, pick, 5, batch->targets);
+    return batch->picks ? GSA_OK : gsa_out_of_memory(error, "a batch", batch->targets * 4);
+}
+
 gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example, gsa_error *error)
 {
     void *at;
@@ -92,6 +109,7 @@ void gsa_minibatch_release(gsa_minibatch *batch)
         gsa_release(batch->system, batch->sequence[s].length);
         gsa_release(batch->system, batch->sequence[s].id);
         gsa_release(batch->system, batch->sequence[s].type);
+        gsa_release(batch->system, batch->sequence[s].group);
         gsa_release(batch->system, batch->sequence[s].text);
         gsa_release(batch->system, batch->sequence[s].feature);
     }
@@ -101,5 +119,6 @@ void gsa_minibatch_release(gsa_minibatch *batch)
     gsa_release(batch->system, batch->target);
     for (int n = 0; n < GSA_BATCH_NOTES; n++) gsa_release(batch->system, batch->note[n]);
     gsa_release(batch->system, batch->example);
+    gsa_release(batch->system, batch->pick);
     *batch = (gsa_minibatch){ 0 };
 }

@@ -7,15 +7,17 @@
 enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3 };
 
 typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
-    int32_t count, zero; /* examples: the batch's, or others (characters: one a word) */
+    int32_t count;   /* examples: the batch's, or others (characters: one a word) */
+    int32_t grouped; /* has it groups (gsa_minibatch_groups)? */
     int64_t tokens;
     int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of other examples than the batch's */
     int32_t *length; /* [count] */
     int32_t *id;     /* [tokens], with words */
     int32_t *type;   /* [tokens] of an input with types; NULL: it has none (gsa_minibatch_types) */
+    int32_t *group;  /* [tokens] where grouped: which section each is of, ascending in an example; patterns may read it */
     gsa_slice *text; /* [tokens], with words */
     float *feature;  /* [tokens, width], without */
-    int64_t room[6];
+    int64_t room[7];
 } gsa_minibatch_sequence;
 
 typedef struct gsa_minibatch {
@@ -30,9 +32,10 @@ typedef struct gsa_minibatch {
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
     int64_t *example; /* [count] as the task was asked for them, where it wants them again (gsa_minibatch_name) */
-    int32_t split, zero;
+    int32_t split, picks; /* picks: does the head read `pick` alone (gsa_minibatch_pick)? */
+    int32_t *pick;        /* [targets] then: the rows of its run's sequence, ascending */
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
-    int64_t room[5], note_room[GSA_BATCH_NOTES];
+    int64_t room[6], note_room[GSA_BATCH_NOTES];
 } gsa_minibatch;
 
 /* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are filled. */
@@ -46,6 +49,10 @@ gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t 
 gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gsa_error *error);
 /* Room for the types of a sequence that has its size. */
 gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error);
+/* Room for the groups of a sequence that has its size. Without this call it has none. */
+gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *error);
+/* Room for the rows that the head reads, of a batch whose targets have theirs. Without this call it reads all. */
+gsa_status gsa_minibatch_pick(gsa_minibatch *batch, gsa_error *error);
 /* Keeps which examples of which split the batch holds, for score and print. */
 gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example, gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */

@@ -253,6 +253,10 @@ static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa
         gsa_model_number(m->net, tape, m->graph, m->plan.head_run);
         x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below, identity_of(m, batch, own));
     }
+    if (batch && batch->picks) {
+        const int32_t *pick = gsa_tape_upload(tape, batch->pick, batch->targets * (int64_t)sizeof *pick);
+        x = gsa_op_gather(tape, NULL, x, pick, batch->targets, 1, 0);
+    }
     gsa_tensor *weight = &m->weight[1]->value;
     if (m->tied) weight = gsa_op_view(tape, weight, m->plan.first_class, m->plan.outputs);
     return gsa_op_linear(tape, x, weight, &m->bias[1]->value);
@@ -330,7 +334,11 @@ static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
     for (int s = 0; s < m->plan.n_sequences; s++) {
         const gsa_minibatch_sequence *from = &batch->sequence[s];
         sequences[s] = (gsa_model_sequence){
-            .count = from->count, .length = from->length, .text = m->reads_text ? from->text : NULL, .number = from->number
+            .count = from->count,
+            .length = from->length,
+            .text = m->reads_text ? from->text : NULL,
+            .group = from->grouped ? from->group : NULL,
+            .number = from->number
         };
     }
     const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);

@@ -2,7 +2,7 @@
  *   out = Linear(dropout(activation(Linear(features))))     head_hidden > 0
  *   out = Linear(dropout(features))                         head_hidden = 0
  * features: what the task makes of the readouts, or the summary or sequence of the head's run. The last Linear's weight may be
- * rows of an embedding (model.tied; task.h says which).
+ * rows of an embedding (model.tied; task.h says which). Where the batch picks rows the last Linear reads those alone.
  *
  * Losses of layers (Al-Rfou et al. 2019, section 2.2): with plan.aux = a > 0 the head also reads the run's sequence after each
  * layer l = 1 .. n-1 of n, and in training

@@ -22,6 +22,30 @@ gsa_status gsa_parallel_read_lines(const gsa_system *system, const char *path, c
     return gsa_text_read(system, path, &o, text, error);
 }
 
+/* ---- documents ----------------------------------------------------------------------------------------------------------- */
+
+static int is_empty(const gsa_text *text, int64_t example)
+{
+    return text->offset[example] == text->offset[example + 1];
+}
+
+/* Lines that both sides have are empty on both or on none. */
+static gsa_status check_borders(const gsa_text *side, gsa_error *error)
+{
+    static const char *const names[] = { "source", "target" };
+    const int64_t lines = side[0].examples < side[1].examples ? side[0].examples : side[1].examples;
+    for (int64_t e = 0; e < lines; e++) {
+        const int none = is_empty(&side[GSA_SOURCE], e) ? GSA_SOURCE : GSA_TARGET, some = !none;
+        if (is_empty(&side[none], e) == is_empty(&side[some], e)) continue;
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: the %s is empty and the %s of %s:%lld is not: with data.documents = 1 an empty line parts "
+                        "documents, in both languages",
+                        side[none].path, (long long)side[none].line[e], names[none], names[some], side[some].path,
+                        (long long)side[some].line[e]);
+    }
+    return GSA_OK;
+}
+
 /* ---- two files -------------------------------------------------------------------------------------------------------------- */
 
 static gsa_status read_files(const gsa_system *system, const char *path, const gsa_parallel_options *o, gsa_text *side,
@@ -34,6 +58,7 @@ static gsa_status read_files(const gsa_system *system, const char *path, const g
             return gsa_fail(error, GSA_ERR_LIMIT, "the path '%.60s...' has more than %d bytes", path, PATH - 1);
         status = gsa_parallel_read_lines(system, name, o, &side[s], error);
     }
+    if (status == GSA_OK && o->documents) status = check_borders(side, error);
     if (status != GSA_OK || side[0].examples == side[1].examples) return status;
     return gsa_fail(error, GSA_ERR_FORMAT, "%s has %lld lines, %s has %lld: parallel text has equally many", side[0].path,
                     (long long)side[0].examples, side[1].path, (long long)side[1].examples);
@@ -43,7 +68,7 @@ static gsa_status read_files(const gsa_system *system, const char *path, const g
 
 typedef struct table {
     gsa_text_reader side[GSA_SIDES];
-    int role[MOST_COLUMNS], columns;
+    int role[MOST_COLUMNS], columns, documents;
 } table;
 
 /* The end of the column that starts at `at`: the next `separator`, or `end`. */
@@ -95,6 +120,10 @@ static gsa_status read_row(table *t, char *line, int64_t bytes, gsa_error *error
     gsa_status status = GSA_OK;
     int columns = 1;
     for (int64_t i = 0; i < bytes; i++) columns += line[i] == '\t';
+    if (bytes == 0 && t->documents) {
+        for (int s = 0; s < GSA_SIDES && status == GSA_OK; s++) status = add_side(&t->side[s], line, 0, error);
+        return status;
+    }
     if (columns != t->columns)
         return gsa_text_fail(&t->side[0], error, "the line has %d column%s, expected %d with tabs between them", columns,
                              columns == 1 ? "" : "s", t->columns);
@@ -125,7 +154,7 @@ static gsa_status read_table(const gsa_system *system, const char *path, const g
 {
     const gsa_text_options options = sentences(o);
     int64_t bytes = 0;
-    table t = { .columns = 0 };
+    table t = { .documents = o->documents };
     gsa_status status = read_columns(*o->columns ? o->columns : "source,target", &t, error);
     for (int s = 0; s < GSA_SIDES && status == GSA_OK; s++) {
         side[s] = (gsa_text){ .system = system, .format = GSA_TEXT_TSV, .path = gsa_copy_text(system, path) };
@@ -134,6 +163,7 @@ static gsa_status read_table(const gsa_system *system, const char *path, const g
     }
     if (status == GSA_OK) status = gsa_read_file(system, path, LARGEST, &side[0].bytes, &bytes, error);
     if (status == GSA_OK) status = read_rows(&t, bytes, error);
+    if (status == GSA_OK && o->documents) status = check_borders(side, error);
     for (int s = 0; s < GSA_SIDES; s++) gsa_release(system, t.side[s].word);
     return status;
 }
@@ -149,7 +179,7 @@ gsa_status gsa_parallel_read(const gsa_system *system, const char *path, const g
                      o->suffix[GSA_SOURCE], o->suffix[GSA_TARGET]);
     else if (*o->suffix[GSA_SOURCE]) status = read_files(system, path, o, side, error);
     else status = read_table(system, path, o, side, error);
-    if (status == GSA_OK && side[0].examples == 0)
+    if (status == GSA_OK && (side[0].examples == 0 || (o->documents && side[0].tokens == 0)))
         status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no sentence", side[0].path);
     for (int s = 0; s < GSA_SIDES && status != GSA_OK; s++)
         if (side[s].system) gsa_text_release(&side[s]);
