@@ -68,6 +68,8 @@ static const struct {
     { "a b\tx\nc\ty z\n", NULL, "a b=x|c=y z", { .lower = 0 } },
     { "\tx\nc\t\n\t\n", NULL, "=x|c=|=", { .lower = 0 } },
     { "x\tby A\ta\n", NULL, "a=x", { .columns = "target,-,source" } },
+    { "a\n\n \nb\n\n", "x\n\n\ny\n\n", "a=x|=|=|b=y|=", { .documents = 1 } },
+    { "\na\tx\n\n\t\nb\ty\n", NULL, "=|a=x|=|=|b=y", { .documents = 1 } },
 };
 
 START_TEST(good_files)
@@ -96,6 +98,13 @@ static const struct {
     { "a\tx\n", NULL, "expected a list of source, target and -", { .columns = "source,a" } },
     { "a\tx\n", NULL, "names source 2 times and target 1 times, expected each once", { .columns = "source,source,target" } },
     { "", NULL, "p.tsv: the file holds no sentence", { .lower = 0 } },
+    { "a\nb\n", "x\n \n", "p.de:2: the target is empty and the source of ", { .documents = 1 } },
+    { "a\nb\n", "x\n \n", "p.en:2 is not: with data.documents = 1 an empty line parts documents", { .documents = 1 } },
+    { "a\n\nb\n", "x\ny\n", "p.en:2: the source is empty and the target of ", { .documents = 1 } },
+    { "a\nb\n", "x\n", "p.de has 1: parallel text has equally many", { .documents = 1 } },
+    { "a\tx\nb\t\n", NULL, "p.tsv:2: the target is empty and the source of ", { .documents = 1 } },
+    { "a\tx\n \n", NULL, "p.tsv:2: the line has 1 column, expected 2", { .documents = 1 } },
+    { "\n\n", "\n\n", "p.en: the file holds no sentence", { .documents = 1 } },
 };
 
 START_TEST(bad_files)
