@@ -1,6 +1,7 @@
 /* keys.c - the keys of recipes, for gsa train --help and for docs/recipe-keys.md. */
 #include <stdio.h>
 #include <string.h>
+#include "train/applies.h"
 #include "verbs.h"
 
 static const char *shown_default(const gsa_key *key)
@@ -37,17 +38,20 @@ void gsa_write_recipe_keys_page(gsa_output *out)
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
     gsa_output_text(out,
-                    "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program.\n");
+                    "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program. A value that is not\n"
+                    "the default, of a key that the recipe's task does not read, is refused with file and line.\n");
     for (int i = 0; i < count; i++) {
-        char expected[256];
+        char expected[256], tasks[256];
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
-            gsa_output_format(out, "\n## [%s]\n\n| key | value | default | what it does |\n|---|---|---|---|\n",
+            gsa_output_format(out, "\n## [%s]\n\n| key | value | default | what it does | tasks |\n|---|---|---|---|---|\n",
                               keys[i].section);
         gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
         gsa_output_format(out, "| `%s` |", keys[i].name);
         write_cell(out, expected);
         write_cell(out, shown_default(&keys[i]));
         write_cell(out, keys[i].doc);
+        gsa_tasks_text(gsa_key_tasks(i), tasks, sizeof tasks);
+        write_cell(out, tasks);
         gsa_output_text(out, "\n");
     }
 }

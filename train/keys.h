@@ -60,7 +60,7 @@
     KEY(model, character_heads, INT, 1, 1024, NULL, "4", "tagging: heads of the stack over characters")                     \
     KEY(model, character_max, INT, 1, 65536, NULL, "24", "tagging: characters that are read of a word")                     \
     KEY(model, character_dropout, REAL, 0, 0.99, NULL, "0", "tagging: on the rows of characters")                           \
-    KEY(model, tied, BOOL, 0, 0, NULL, "0", "language modelling: the head's weight is the word embedding")                  \
+    KEY(model, tied, BOOL, 0, 0, NULL, "0", "language modelling, translation: the head's weight is the word embedding")                  \
     KEY(model, decoder, PATH, 0, 0, NULL, "", "the second stack of tasks that have one")                                    \
     KEY(train, seed, INT, 0, 4294967295.0, NULL, "1", "of weights, order, dropout and generated data")                      \
     KEY(train, epochs, INT, 0, 1e6, NULL, "10", "passes over the training data")                                            \
@@ -92,7 +92,7 @@
     KEY(train, check_nan, BOOL, 0, 0, NULL, "1", "1: a gradient that is not finite stops the run; 0: its step is skipped")  \
     KEY(train, select, CHOICE, 0, 0, "best,last", "best", "the model that is kept and tested: best on dev, or the last")    \
     KEY(train, label_smoothing, REAL, 0, 0.99, NULL, "0",                                                                   \
-        "language modelling: share of each target that is spread over all classes, in training")                            \
+        "language modelling, translation: share of each target that is spread over all classes, in training")                            \
     KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
     KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
     KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \

@@ -149,13 +149,6 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
     return status == GSA_OK ? gsa_model_batch_create(m->net, &m->graph, error) : status;
 }
 
-static int has_decoder(const gsa_plan *plan, const gsa_recipe *recipe)
-{
-    for (int s = 0; s < plan->n_stacks; s++)
-        if (plan->stack[s].spec == recipe->values.model_decoder) return 1;
-    return 0;
-}
-
 /* The task's plan for the recipe's encoder. */
 static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, const gsa_stack_spec *encoder,
                       gsa_error *error)
@@ -164,8 +157,6 @@ static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_regist
     gsa_plan_options options = { .recipe = recipe, .encoder = text };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
     if (status == GSA_OK) status = m->task->plan(m->self, &options, &m->plan, error);
-    if (status == GSA_OK && *recipe->values.model_decoder && !has_decoder(&m->plan, recipe))
-        status = gsa_fail(error, GSA_ERR_ARGUMENT, "model.decoder is set, and task %s has none", m->task->name);
     if (status == GSA_OK && options.memory_layer >= 0 && !m->plan.run[m->plan.head_run].memory)
         status =
             gsa_fail(error, GSA_ERR_ARGUMENT, "encoder %s reads another stack's sequence, and this task has none", text);

@@ -5,6 +5,7 @@
 #include "gsa/parameters.h"
 #include "topologies/param.h"
 #include "topologies/words.h"
+#include "train/applies.h"
 #include "train/schedule.h"
 
 enum { PLACE = 512, LIST = 900 };
@@ -135,30 +136,13 @@ static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
 {
     char why[PLACE];
     const gsa_recipe_values *v = &recipe->values;
-    const int pairs = v->task_name == GSA_TASK_SENTENCE_PAIRS;
-    if (pairs && v->data_format != GSA_TEXT_AUTO && v->data_format != GSA_TEXT_TSV && v->data_format != GSA_TEXT_SNLI)
-        return wrong(recipe, "data", "format", error, "holds single texts, sentence pairs are tsv or snli");
-    if (v->task_name == GSA_TASK_TEXT_CLASSIFICATION && v->data_format == GSA_TEXT_SNLI)
-        return wrong(recipe, "data", "format", error, "= snli holds pairs, which task.name = sentence_pairs reads");
-    if (v->data_format != GSA_TEXT_AUTO &&
-        (v->data_format >= GSA_TEXT_CONLL && v->data_format <= GSA_TEXT_CHARS) != (v->task_name == GSA_TASK_TAGGING))
-        return wrong(recipe, "data", "format", error,
-                     v->task_name == GSA_TASK_TAGGING ? "holds no tags: tagging reads conll, conllu or chars"
-                                                      : "holds a tag a token, which task.name = tagging reads");
-    if (v->task_name == GSA_TASK_TAGGING && (v->data_hold > 0 || v->data_train_part > 0 || v->data_test_part > 0))
-        return wrong(recipe, "data",
-                     v->data_hold > 0         ? "hold"
-                     : v->data_train_part > 0 ? "train_part"
-                                              : "test_part",
-                     error, "is for texts and pairs: tagging takes whole files");
     if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) &&
         v->model_character_hidden % v->model_character_heads) {
         snprintf(why, sizeof why, "= %lld does not divide character_hidden = %lld", (long long)v->model_character_heads,
                  (long long)v->model_character_hidden);
         return wrong(recipe, "model", "character_heads", error, why);
     }
-    if (v->task_name != GSA_TASK_MASKED_SUMMATION) return GSA_OK;
-    if (v->task_k > v->task_n) {
+    if (v->task_name == GSA_TASK_MASKED_SUMMATION && v->task_k > v->task_n) {
         snprintf(why, sizeof why, "= %lld is more than n = %lld", (long long)v->task_k, (long long)v->task_n);
         return wrong(recipe, "task", "k", error, why);
     }
@@ -190,8 +174,7 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
         return wrong(recipe, "train", "accumulate", error, "times batch exceeds 67108864 examples");
     if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
         return wrong(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
-    if (v->data_vectors_frozen && !*v->data_vectors &&
-        (v->task_name == GSA_TASK_TEXT_CLASSIFICATION || v->task_name == GSA_TASK_SENTENCE_PAIRS))
+    if (v->data_vectors_frozen && !*v->data_vectors)
         return wrong(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");
     return GSA_OK;
 }
@@ -247,6 +230,7 @@ static gsa_status resolve(gsa_recipe *recipe, gsa_error *error)
     for (int i = 0; i < recipe->ini.count && status == GSA_OK; i++)
         status = check_name(&recipe->ini, &recipe->ini.entries[i], error);
     for (int i = 0; i < count && status == GSA_OK; i++) status = resolve_one(recipe, &keys[i], i, error);
+    if (status == GSA_OK) status = gsa_applies_check(recipe, error);
     if (status == GSA_OK) status = check_task(recipe, error);
     if (status == GSA_OK) status = check_model(recipe, error);
     if (status == GSA_OK) status = check_train(recipe, error);
@@ -274,14 +258,25 @@ void gsa_recipe_release(gsa_recipe *recipe)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------- */
 
-/* The value of a key as text. */
-static void key_text(const gsa_recipe *recipe, int index, const gsa_key *key, char *number, size_t size, const char **text)
+const char *gsa_recipe_text(const gsa_recipe *recipe, int index, char *number, size_t size)
 {
     gsa_value value;
+    const gsa_key *key = &gsa_recipe_keys(NULL)[index];
     const gsa_param param = param_of(key);
     memcpy(&value, member(recipe, index), sizeof value);
-    *text = key->type == GSA_PATH ? value.s : number;
-    if (key->type != GSA_PATH) gsa_param_format(&param, value, number, size);
+    if (key->type == GSA_PATH) return value.s;
+    gsa_param_format(&param, value, number, size);
+    return number;
+}
+
+int gsa_recipe_is_default(const gsa_recipe *recipe, int index)
+{
+    gsa_value value, usual;
+    const gsa_key *key = &gsa_recipe_keys(NULL)[index];
+    const gsa_param param = param_of(key);
+    memcpy(&value, member(recipe, index), sizeof value);
+    if (key->type == GSA_PATH) return strcmp(value.s, key->fallback) == 0;
+    return gsa_param_parse(&param, key->fallback, &usual, NULL) == GSA_OK && memcmp(&value, &usual, sizeof value) == 0;
 }
 
 static void write_segments(const gsa_recipe *recipe, gsa_output *output)
@@ -306,8 +301,7 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
     const char *section = "";
     for (int i = 0; i < count; i++) {
         char number[64];
-        const char *text;
-        key_text(recipe, i, &keys[i], number, sizeof number, &text);
+        const char *text = gsa_recipe_text(recipe, i, number, sizeof number);
         if (strcmp(section, keys[i].section) != 0)
             gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
         section = keys[i].section;
@@ -338,9 +332,8 @@ int gsa_recipe_differs(const gsa_recipe *a, const gsa_recipe *b, char *what, siz
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < count; i++) {
         char number[2][64];
-        const char *text[2];
-        key_text(a, i, &keys[i], number[0], sizeof number[0], &text[0]);
-        key_text(b, i, &keys[i], number[1], sizeof number[1], &text[1]);
+        const char *const text[] = { gsa_recipe_text(a, i, number[0], sizeof number[0]),
+                                     gsa_recipe_text(b, i, number[1], sizeof number[1]) };
         if (strcmp(text[0], text[1]) == 0) continue;
         snprintf(what, size, "%s.%s is %s and %s", keys[i].section, keys[i].name, text[0], text[1]);
         return 1;
@@ -372,8 +365,7 @@ void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_
     gsa_sha256_start(&hash);
     for (int i = 0; i < count; i++) {
         char number[64];
-        const char *text;
-        key_text(recipe, i, &keys[i], number, sizeof number, &text);
+        const char *text = gsa_recipe_text(recipe, i, number, sizeof number);
         if (!named(except, n_except, keys[i].section, keys[i].name)) hash_line(&hash, keys[i].section, keys[i].name, text);
     }
     for (int i = 0; i < recipe->ini.count; i++) {

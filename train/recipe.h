@@ -28,6 +28,10 @@ int gsa_recipe_differs(const gsa_recipe *a, const gsa_recipe *b, char *what, siz
 /* Of every key with its value, but those that `except` names: each text begins with "section.key=". */
 void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_except, char hex[65]);
 
+/* The value of a key as gsa_recipe_write writes it, in `number` where it is one; index as in gsa_recipe_keys(). */
+const char *gsa_recipe_text(const gsa_recipe *recipe, int index, char *number, size_t size);
+int gsa_recipe_is_default(const gsa_recipe *recipe, int index);
+
 /* "recipe.ini:12", "--set task.k" or "recipe.ini (default of task.k)": where a value comes from; snprintf-like. */
 int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size);
 

@@ -63,8 +63,6 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
                                        .say = o->say,
                                        .context = o->context };
     s->task = gsa_task_find(s->recipe.values.task_name);
-    if (s->recipe.values.data_tokens == GSA_TOKENS_BYTES && s->recipe.values.task_name != GSA_TASK_LANGUAGE_MODELLING)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.tokens = bytes: only language modelling reads bytes");
     const gsa_status status = s->task->create(&options, &s->self, error);
     if (status == GSA_OK && s->task->variant) s->task = s->task->variant(s->self);
     return status;

@@ -17,7 +17,7 @@ typedef struct rig {
     const gsa_system *system; /* NULL: the default one */
     char path[256];           /* of the recipe */
     const char *plugin;       /* path of a topology, or NULL */
-    const char *data[2];      /* files of the scratch that are train and dev */
+    const char *data[2];      /* files of the scratch that are train and dev; NULL: none */
     char *result;             /* of the last run */
     gsa_error error;
     volatile sig_atomic_t stop;

@@ -515,18 +515,15 @@ static const struct {
     { { "data.stride=7" }, "data.stride = 7 is more than data.window = 6" },
     { { "data.context=6" }, "data.context = 6, expected less than data.window = 6" },
     { { "data.window=17", "data.stride=17" }, "data.window = 17, and learned positions end at model.position_max = 16" },
-    { { "data.lower=1" }, "language modelling reads a text as it stands" },
-    { { "data.encoding=latin1" }, "language modelling reads a text as it stands" },
-    { { "data.tokens=punctuated" }, "language modelling reads a text as it stands" },
+    { { "data.lower=1" }, "--set data.lower: [data] lower = 1 is not for task language_modelling" },
+    { { "data.encoding=latin1" }, "[data] encoding = latin1 is not for task language_modelling" },
+    { { "data.tokens=punctuated" }, "[data] tokens = punctuated is not for task language_modelling" },
     { { "model.embedding=6" }, "model.tied = 1: the head reads 8 columns, the embedding has 6" },
     { { "model.head_hidden=6" }, "model.tied = 1: the head reads 6 columns, the embedding has 8" },
-    { { "model.decoder=full" }, "model.decoder is set, and task language_modelling has none" },
+    { { "model.decoder=full" }, "[model] decoder = full is not for task language_modelling" },
     { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set beside it" },
     { { "data.train=" }, "data.train is not set" },
     { { "data.train=/dev/null" }, "/dev/null is no regular file" },
-    { { "task.name=text_classification", "data.tokens=bytes" }, "only language modelling reads bytes" },
-    { { "task.name=masked_summation", "model.tied=1", "data.tokens=words" },
-      "classes of task masked_summation are not words" },
 };
 
 START_TEST(bad_settings)

@@ -136,7 +136,7 @@ static void write_graph(rig *r, char *nodes, size_t room)
     }
     gsa_put_file(gsa_scratch_path(&r->scratch, "nodes.tsv"), nodes, (int64_t)used);
     gsa_put_file(gsa_scratch_path(&r->scratch, "edges.txt"), edges, (int64_t)at);
-    r->data[0] = "nodes.tsv";
+    r->data[0] = "nodes.tsv", r->data[1] = NULL;
 }
 
 static void open_graph(rig *r, char *path, size_t size, char *nodes, size_t room)

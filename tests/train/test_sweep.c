@@ -68,8 +68,8 @@ START_TEST(planned)
     char text[1000], names[1000] = "", sets[1000] = "";
     gsa_sweep_plan plan;
     rig r;
-    snprintf(text, sizeof text, "%s%s", rig_summation,
-             strstr(c->names, "domain") ? "[data]\ntrain = mtl/{domain}.tsv\n" : "");
+    snprintf(text, sizeof text, "%s",
+             strstr(c->names, "domain") ? "[model]\nencoder = star\n[data]\ntrain = mtl/{domain}.tsv\n" : rig_summation);
     rig_open(&r, text, GSA_F32, 1);
     ck_assert_msg(make_plan(&r, c, &plan, &r.error) == GSA_OK, "%s", r.error.text);
     for (int i = 0; i < plan.runs; i++) {

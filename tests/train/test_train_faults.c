@@ -56,7 +56,7 @@ START_TEST(no_memory_for_another_task)
                                         "data.columns=label,text" };
     rig_open(&r, recipes[_i], GSA_F32, 1);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), nodes, sizeof nodes - 1);
-    if (_i == 1) r.data[0] = "nodes.tsv";
+    if (_i == 1) r.data[0] = "nodes.tsv", r.data[1] = NULL;
     gsa_put_file(gsa_scratch_path(&r.scratch, "tags"), tags, sizeof tags - 1);
     if (_i == 3) r.data[0] = r.data[1] = "tags";
     for (int i = 0; i < GSA_COUNT(held) && _i == 2; i++) rig_set(&r, held[i]);

@@ -206,10 +206,6 @@ static gsa_status check_windows(language_task *t, const gsa_recipe_values *v, gs
     if (v->model_position == GSA_POSITION_LEARNED && t->window > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT, "data.window = %lld, and learned positions end at model.position_max = %lld",
                         (long long)t->window, (long long)v->model_position_max);
-    if (v->data_lower || v->data_markup || v->data_encoding || v->data_tokens == GSA_TOKENS_PUNCTUATED)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "language modelling reads a text as it stands, in UTF-8 or as bytes: data.lower, data.markup, "
-                        "data.encoding and data.tokens = punctuated are not for it");
     return GSA_OK;
 }
 

@@ -75,9 +75,6 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
             error, GSA_ERR_ARGUMENT,
             "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
             "and the source");
-    if (v->data_encoding || v->data_markup)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "translation reads UTF-8 as it stands: data.encoding and data.markup are not for it");
     gsa_status status = check_documents(o, error);
     if (status != GSA_OK) return status;
     gsa_translation *t = gsa_alloc_zero(o->system, 1, sizeof *t);
