@@ -4,8 +4,8 @@
  *    "gold": "SHA-256", "signature": "..."}
  * and then, for each of its units in the order of the data,
  *   [loss, right, targets, examples, hits, found, wanted]        and, of spans, strict hits, found and wanted
- * `gold` is the hash of what was to be found: for each example the number of its targets, and these; of tags, as the
- * file writes them, so that runs that learn other schemes can be compared. */
+ * `gold` is the hash of what was to be found: for each example the number of its targets, and these; of labels, tags and answers as
+ * the file writes them, so that runs that number labels or cut texts otherwise can be compared. */
 #ifndef GSA_OUTCOMES_H
 #define GSA_OUTCOMES_H
 #include "train/session.h"

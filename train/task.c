@@ -27,6 +27,22 @@ const gsa_task *gsa_task_named(const char *name, const char *metric)
     return name && is_named(&gsa_task_tagging_spans, name, metric) ? &gsa_task_tagging_spans : NULL;
 }
 
+int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count)
+{
+    const int copied = count < room ? count : room;
+    if (copied > 0) memcpy(to, facts, (size_t)copied * sizeof *to);
+    return copied > 0 ? copied : 0;
+}
+
+void gsa_gold_add(gsa_sha256 *hash, const gsa_slice *label, int64_t count)
+{
+    gsa_sha256_add(hash, &count, sizeof count);
+    for (int64_t i = 0; i < count; i++) {
+        gsa_sha256_add(hash, &label[i].bytes, sizeof label[i].bytes);
+        gsa_sha256_add(hash, label[i].at, label[i].bytes);
+    }
+}
+
 void gsa_score_add(gsa_score *sum, const gsa_score *unit)
 {
     sum->loss += unit->loss, sum->right += unit->right;

@@ -143,8 +143,8 @@ typedef struct gsa_task {
                          const gsa_minibatch *batch, gsa_error *error);
     /* Units of one example. NULL: one each. */
     int64_t (*units)(const void *self, int split, int64_t example);
-    /* Adds to the hash what is to be found in an example, as its file says it: of labels whose numbers depend on the training data or
-     * on the recipe. NULL: the targets that `fill` gives. */
+    /* Adds to the hash what is to be found in an example, as its file says it: of labels whose numbers or places depend on the
+     * training data or on the recipe. NULL: the targets that `fill` gives. */
     void (*gold)(const void *self, int split, int64_t example, gsa_sha256 *hash);
     /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller adds them up in this order. */
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
@@ -174,6 +174,10 @@ extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, g
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);
+/* The first of `count` facts into `to`, as many as fit; their number. */
+int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count);
+/* The hash of an example's gold labels: how many there are, then each as its file writes it. */
+void gsa_gold_add(gsa_sha256 *hash, const gsa_slice *label, int64_t count);
 void gsa_score_add(gsa_score *sum, const gsa_score *unit);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);

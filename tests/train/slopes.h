@@ -3,8 +3,11 @@
 #define GSA_TEST_SLOPES_H
 #include "train/session.h"
 
-/* `loss` is the value of one fixed loss; with `backward` its gradients are added too. Every stride-th number of every parameter is moved;
- * each parameter must have a gradient somewhere, but for those that nothing reads and tables of labels. Dies through Check. */
-void check_slopes(gsa_session *session, double (*loss)(gsa_session *session, int backward), int stride);
+/* Which parameters may have no gradient at all; 0: none may. */
+enum { SILENT_UNREACHED = 1, SILENT_LABELS = 2 }; /* those that nothing reads, tables of labels */
+
+/* `loss` is the value of one fixed loss; with `backward` its gradients are added too. Every stride-th number of every parameter is moved.
+ * Dies through Check. */
+void check_slopes(gsa_session *session, double (*loss)(gsa_session *session, int backward), int stride, int silent);
 
 #endif

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
+#include "slopes.h"
 #include "support/compare.h"
 #include "support/faults.h"
-#include "train/session.h"
+#include "train/outcomes.h"
 
 static const char recipe[] =
     "[task]\nname = span_extraction\nmatch = 1\n"
@@ -92,48 +93,16 @@ static double loss_of(gsa_session *s, int backward)
     return value;
 }
 
-static void check_parameter(gsa_session *s, gsa_parameter *p, int stride)
-{
-    const int64_t n = p->value.rows * p->value.cols;
-    double *value = malloc((size_t)n * sizeof *value), *gradient = malloc((size_t)n * sizeof *gradient), most = 0;
-    gsa_tensor_read(s->backend, &p->value, 0, value, NULL);
-    gsa_tensor_read(s->backend, &p->value, 1, gradient, NULL);
-    for (int64_t i = 0; i < n; i++) {
-        const double eps = 1e-6, was = value[i];
-        double at[2];
-        most = fmax(most, fabs(gradient[i]));
-        if (i % stride || (p->flags & GSA_ZERO_ROW && i < p->value.cols)) continue;
-        for (int side = 0; side < 2; side++) {
-            value[i] = was + (side ? -eps : eps);
-            gsa_tensor_write(s->backend, &p->value, value, NULL);
-            at[side] = loss_of(s, 0);
-        }
-        value[i] = was;
-        gsa_tensor_write(s->backend, &p->value, value, NULL);
-        const double slope = (at[0] - at[1]) / (2 * eps);
-        ck_assert_msg(fabs(slope - gradient[i]) <= 1e-7 + 1e-5 * fabs(slope), "%s, element %d: %.10g, differences say %.10g",
-                      p->name, (int)i, gradient[i], slope);
-    }
-    ck_assert_msg(most > 0, "%s has no gradient at all", p->name);
-    free(value);
-    free(gradient);
-}
-
 START_TEST(every_parameter_differentiates)
 {
     gsa_session s;
     rig r;
-    int types = 0;
     open_toy(&r, GSA_F64, 3);
     open_session(&r, &s, "train.seed=2");
-    gsa_parameters_zero_gradients(s.model.parameters, NULL);
-    loss_of(&s, 1);
-    for (int i = 0; i < gsa_parameters_count(s.model.parameters); i++) {
-        gsa_parameter *p = gsa_parameters_at(s.model.parameters, i);
-        types += strcmp(p->name, "input.type.weight") == 0 && p->value.rows == 4;
-        check_parameter(&s, p, 7);
-    }
-    ck_assert_int_eq(types, 1);
+    check_slopes(&s, loss_of, 7, 0);
+    const gsa_parameter *types = gsa_parameters_find(s.model.parameters, "input.type.weight");
+    ck_assert_ptr_nonnull(types);
+    ck_assert_int_eq(types->value.rows, 4);
     gsa_session_release(&s);
     rig_close(&r);
 }
@@ -352,6 +321,26 @@ START_TEST(wrong_settings_are_sentences)
 END_TEST
 
 /* Counts of what is odd in a file are told. */
+/* Where an answer stands among tokens and windows is the run's affair. */
+START_TEST(gold_is_the_file)
+{
+    static const char *const windows[] = { "data.window=0", "data.window=6" };
+    gsa_outcomes o[2];
+    rig r;
+    open_toy(&r, GSA_F32, 3);
+    rig_set(&r, "train.epochs=1");
+    for (int i = 0; i < 2; i++) {
+        rig_set(&r, windows[i]);
+        rig_train_ok(&r, i ? "b" : "a");
+        const char *path = gsa_scratch_path(&r.scratch, i ? "b/outcomes.jsonl" : "a/outcomes.jsonl");
+        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, &o[i], &r.error), GSA_OK);
+    }
+    ck_assert_str_eq(o[0].gold, o[1].gold);
+    for (int i = 0; i < 2; i++) gsa_outcomes_release(&o[i]);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(lost_answers_are_told)
 {
     static const char json[] =
@@ -419,7 +408,7 @@ int main(int argc, char **argv)
     static const gsa_test runs[] = { GSA_TEST(a_toy_is_learned_and_predicted), GSA_TEST(odd_files_are_predicted),
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
-                                     GSA_TEST(lost_answers_are_told) };
+                                     GSA_TEST(lost_answers_are_told), GSA_TEST(gold_is_the_file) };
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
     static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 120), GSA_CASE("scores", scores, 20),
                                       GSA_CASE("runs", runs, 120), GSA_CASE("faults", faults, 120) };

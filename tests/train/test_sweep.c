@@ -353,6 +353,38 @@ START_TEST(outcomes_sum_up)
 }
 END_TEST
 
+static void gold_of(rig *r, const char *run, gsa_outcomes *o)
+{
+    rig_train_ok(r, run);
+    const char *path = gsa_scratch_path(&r->scratch, "%s/outcomes.jsonl", run);
+    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, o, &r->error), GSA_OK);
+}
+
+/* What is to be found is what the file says: other training data may number the labels otherwise. */
+START_TEST(gold_is_the_file)
+{
+    static const char *const texts[] = { rig_text, rig_pairs };
+    static const char *const more[] = { "aside\tx\ngood\ty\nbad\tz\n", "aside\tx\tx\nyes\ty\ty\nno\tz\tz\n" };
+    static const char *const turned[] = { "bad\ta good film\ngood\tan awful story\nbad\tfunny\ngood\tno\n",
+                                          "no\ta\tb\nyes\ta\tc\nyes\ta\ta\nno\ta\td\n" };
+    gsa_outcomes first, second, third;
+    rig r;
+    rig_open(&r, texts[_i], GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    gold_of(&r, "a", &first);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[0]), more[_i], (int64_t)strlen(more[_i]));
+    gold_of(&r, "b", &second);
+    ck_assert_str_eq(first.gold, second.gold);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[1]), turned[_i], (int64_t)strlen(turned[_i]));
+    gold_of(&r, "c", &third);
+    ck_assert_str_ne(first.gold, third.gold);
+    gsa_outcomes_release(&first);
+    gsa_outcomes_release(&second);
+    gsa_outcomes_release(&third);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- results --------------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(statistics)
@@ -486,7 +518,7 @@ int main(int argc, char **argv)
     static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)), GSA_TEST(settings_and_families),
                                            GSA_LOOP(no_plan, GSA_COUNT(bad_plans)) };
     static const gsa_test run_tests[] = { GSA_TEST(made_once), GSA_TEST(stopped_and_gone_on_with),
-                                          GSA_TEST(results_that_cannot_be_kept), GSA_LOOP(outcomes_sum_up, 3) };
+                                          GSA_TEST(results_that_cannot_be_kept), GSA_LOOP(outcomes_sum_up, 3), GSA_LOOP(gold_is_the_file, 2) };
     static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages), GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),

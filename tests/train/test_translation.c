@@ -7,6 +7,7 @@
 #include <string.h>
 #include "gsa/scratch.h"
 #include "support/suite.h"
+#include "slopes.h"
 #include "support/guard.h"
 #include "gsa/vocabulary.h"
 #include "train/beam.h"
@@ -93,33 +94,6 @@ static double loss_of(gsa_session *s, int backward)
     return value;
 }
 
-static void check_parameter(gsa_session *s, gsa_parameter *p)
-{
-    const int64_t n = p->value.rows * p->value.cols;
-    double *value = malloc((size_t)n * sizeof *value), *gradient = malloc((size_t)n * sizeof *gradient), most = 0;
-    gsa_tensor_read(s->backend, &p->value, 0, value, NULL);
-    gsa_tensor_read(s->backend, &p->value, 1, gradient, NULL);
-    for (int64_t i = 0; i < n; i += 3) {
-        const double eps = 1e-6, was = value[i];
-        double at[2];
-        most = fmax(most, fabs(gradient[i]));
-        if (p->flags & GSA_ZERO_ROW && i < p->value.cols) continue; /* the row of padding has none */
-        for (int side = 0; side < 2; side++) {
-            value[i] = was + (side ? -eps : eps);
-            gsa_tensor_write(s->backend, &p->value, value, NULL);
-            at[side] = loss_of(s, 0);
-        }
-        value[i] = was;
-        gsa_tensor_write(s->backend, &p->value, value, NULL);
-        const double slope = (at[0] - at[1]) / (2 * eps);
-        ck_assert_msg(fabs(slope - gradient[i]) <= 1e-7 + 1e-5 * fabs(slope), "%s, element %d: %.10g, differences say %.10g",
-                      p->name, (int)i, gradient[i], slope);
-    }
-    ck_assert_msg(most > 0 || p->flags & GSA_UNREACHED, "%s has no gradient at all", p->name);
-    free(value);
-    free(gradient);
-}
-
 static const char *const models[][4] = {
     { "model.tied=1", "data.bpe=4", "model.encoder=full", "model.decoder=full:causal=1+cross" },
     { "model.tied=0", "data.bpe=0", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2" },
@@ -134,10 +108,7 @@ START_TEST(every_parameter_differentiates)
     put(&w, "t.a", "ab abc b\nc\nabc ab\n", w.train, "data.train");
     put(&w, "t.b", "x yx\nyx yx xy\nx\n", NULL, NULL);
     open_session(&w, &s, models[_i], 4);
-    gsa_parameters_zero_gradients(s.model.parameters, NULL);
-    loss_of(&s, 1);
-    for (int i = 0; i < gsa_parameters_count(s.model.parameters); i++)
-        check_parameter(&s, gsa_parameters_at(s.model.parameters, i));
+    check_slopes(&s, loss_of, 3, SILENT_UNREACHED);
     gsa_session_release(&s);
     close_world(&w);
 }
@@ -318,7 +289,7 @@ static gsa_apply_options applied(world *w, const char *model, const char *const 
 }
 
 /* Translations of a file are in its order, and an evaluation sees the same ones. */
-static void check_applied(world *w, const char *run)
+static void check_applied(world *w, const char *run, const char *pieces)
 {
     char test[300], input[300], output[300], *evaluated = NULL;
     int64_t bytes;
@@ -339,6 +310,9 @@ static void check_applied(world *w, const char *run)
     ck_assert_ptr_nonnull(strstr(lines, "\nhotel\necho golf golf\n"));
     ck_assert_double_gt(number(evaluated, "test_bleu"), 60); /* the empty line may be anything */
     ck_assert_ptr_nonnull(strstr(evaluated, "\"bleu_signature\": \"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|"));
+    ck_assert_ptr_nonnull(strstr(evaluated, "\"signature\": \"task:translation|metric:loss|pieces:"));
+    ck_assert_msg(strstr(evaluated, pieces), "%s", evaluated);
+    ck_assert_ptr_nonnull(strstr(evaluated, "|case:lower|beam:4|penalty:wu-0.6|seed:"));
     free(lines);
     gsa_release(gsa_system_default(), evaluated);
 }
@@ -378,7 +352,7 @@ START_TEST(sentences_backwards)
     ck_assert_msg(gsa_train(NULL, &options, &w.result, &w.error) == GSA_OK, "%s", w.error.text);
     ck_assert_msg(number(w.result, "dev_bleu") > 90, "%s", w.result);
     ck_assert_double_gt(number(w.result, "dev_chrf"), 90);
-    check_applied(&w, run);
+    check_applied(&w, run, _i ? "|pieces:bpe-" : "|pieces:words|");
     close_world(&w);
 }
 END_TEST

@@ -362,9 +362,7 @@ static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *
 static int facts(const void *self, gsa_fact *facts, int room)
 {
     const language_task *t = self;
-    const int count = t->facts < room ? t->facts : room;
-    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
 /* ---- prediction: a line and its end are a text of their own ------------------------------------------------------------------ */

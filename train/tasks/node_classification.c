@@ -186,6 +186,18 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return GSA_OK;
 }
 
+/* Of each node of the split its number and its label. */
+static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
+{
+    const gsa_nodes *n = &((const node_task *)self)->nodes;
+    (void)example;
+    for (int64_t i = 0; i < n->count; i++) {
+        if (n->split[i] != split) continue;
+        gsa_sha256_add(hash, &i, sizeof i);
+        gsa_gold_add(hash, &n->label[i], 1);
+    }
+}
+
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     (void)self;
@@ -251,6 +263,7 @@ const gsa_task gsa_task_node_classification = {
     .targets = targets,
     .fill = fill,
     .loss = loss,
+    .gold = gold,
     .units = units,
     .score = score,
     .save = save,

@@ -258,6 +258,12 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return status;
 }
 
+/* Labels are numbered by those of the training data. */
+static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
+{
+    gsa_gold_add(hash, &((const pair_task *)self)->pairs[split].side[0].label[example], 1);
+}
+
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     (void)self;
@@ -294,9 +300,7 @@ static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *
 static int facts(const void *self, gsa_fact *facts, int room)
 {
     const pair_task *t = self;
-    const int count = t->facts < room ? t->facts : room;
-    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
 static gsa_status read_lines(void *self, const char *path, gsa_error *error)
@@ -328,6 +332,7 @@ const gsa_task gsa_task_sentence_pairs = {
     .fill = fill,
     .features = features,
     .loss = loss,
+    .gold = gold,
     .score = score,
     .signature = signature,
     .save = save,

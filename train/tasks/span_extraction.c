@@ -412,6 +412,15 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return GSA_OK;
 }
 
+/* The question's name and its answers: where they stand depends on tokens and windows. */
+static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
+{
+    const span_split *d = &((const span_task *)self)->split[split];
+    const gsa_question *q = &d->reading.question[d->question[example]];
+    gsa_gold_add(hash, &q->id, 1);
+    for (int64_t a = q->answer; a < q->answer + q->answers; a++) gsa_gold_add(hash, &d->reading.answer[a].text, 1);
+}
+
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     const gsa_minibatch_sequence *s = &batch->sequence[0];
@@ -503,9 +512,7 @@ static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *
 static int facts(const void *self, gsa_fact *facts, int room)
 {
     const span_task *t = self;
-    const int count = t->facts < room ? t->facts : room;
-    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
 /* ---- prediction --------------------------------------------------------------------------------------------------------------- */
@@ -560,6 +567,7 @@ const gsa_task gsa_task_span_extraction = {
     .prepare = prepare,
     .fill = fill,
     .loss = loss,
+    .gold = gold,
     .score = score,
     .save = save,
     .facts = facts,

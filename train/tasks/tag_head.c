@@ -197,9 +197,7 @@ int gsa_tagging_span_metrics(const gsa_score *score, gsa_fact *facts, int room)
                              { "precision", score->found > 0 ? hits / (double)score->found : 0 },
                              { "recall", score->wanted > 0 ? hits / (double)score->wanted : 0 },
                              { "accuracy", score->examples > 0 ? score->right / (double)score->examples : 0 } };
-    const int count = (int)(sizeof all / sizeof *all) < room ? (int)(sizeof all / sizeof *all) : room;
-    memcpy(facts, all, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, all, (int)(sizeof all / sizeof *all));
 }
 
 /* ---- what people read ---------------------------------------------------------------------------------------------------------- */

@@ -222,12 +222,7 @@ static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence, const 
 static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
 {
     const gsa_conll *c = &((const tag_task *)self)->split[split].conll;
-    const int64_t first = c->offset[example], last = c->offset[example + 1], count = last - first;
-    gsa_sha256_add(hash, &count, sizeof count);
-    for (int64_t i = first; i < last; i++) {
-        gsa_sha256_add(hash, &c->tag[i].bytes, sizeof c->tag[i].bytes);
-        gsa_sha256_add(hash, c->tag[i].at, c->tag[i].bytes);
-    }
+    gsa_gold_add(hash, c->tag + c->offset[example], c->offset[example + 1] - c->offset[example]);
 }
 
 /* ---- around a run -------------------------------------------------------------------------------------------------------------- */
@@ -260,9 +255,7 @@ static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *
 static int facts(const void *self, gsa_fact *facts, int room)
 {
     const tag_task *t = self;
-    const int count = t->facts < room ? t->facts : room;
-    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
 #define TAGGING                                                                                                             \

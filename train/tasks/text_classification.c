@@ -242,6 +242,12 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return GSA_OK;
 }
 
+/* Labels are numbered by those of the training data. */
+static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
+{
+    gsa_gold_add(hash, &((const text_task *)self)->text[split].label[example], 1);
+}
+
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     (void)self;
@@ -269,9 +275,7 @@ static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *
 static int facts(const void *self, gsa_fact *facts, int room)
 {
     const text_task *t = self;
-    const int count = t->facts < room ? t->facts : room;
-    memcpy(facts, t->fact, (size_t)count * sizeof *facts);
-    return count;
+    return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
 /* The test split holds texts without a label. */
@@ -315,6 +319,7 @@ const gsa_task gsa_task_text_classification = {
     .prepare = prepare,
     .fill = fill,
     .loss = loss,
+    .gold = gold,
     .score = score,
     .signature = signature,
     .save = save,

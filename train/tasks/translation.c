@@ -17,6 +17,7 @@
  * Pieces of words are shared by both languages, and so is the embedding; with model.tied it is the head's weight, too (Press and Wolf
  * 2017). Training leaves out pairs with an empty side; dev and test keep theirs, so that scores are of whole files. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "topologies/spec.h"
 #include "train/tasks/translation_parts.h"
@@ -239,6 +240,17 @@ static int metrics(const gsa_score *score, gsa_fact *facts, int room)
     return 1;
 }
 
+static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+{
+    static const char *const penalties[] = { "wu", "length" };
+    const gsa_translation *t = self;
+    char pieces[32] = "words", context[40] = "";
+    if (t->pieces.bpe) snprintf(pieces, sizeof pieces, "bpe-%d", gsa_bpe_merges(t->pieces.bpe));
+    if (t->previous > 0) snprintf(context, sizeof context, "|previous:%lld", (long long)t->previous);
+    snprintf(text, room, "pieces:%s|case:%s%s|beam:%d|penalty:%s-%g", pieces, t->lower ? "lower" : "mixed", context,
+             t->search.width, penalties[values->decode_penalty], t->search.alpha);
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     return gsa_pieces_save(&((const gsa_translation *)self)->pieces, checkpoint, error);
@@ -269,6 +281,7 @@ const gsa_task gsa_task_translation = {
     .save = save,
     .facts = facts,
     .metrics = metrics,
+    .signature = signature,
     .read_lines = gsa_translation_read_lines,
     .decode_split = gsa_translation_decode,
 };
