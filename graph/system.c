@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +112,15 @@ static int posix_make_folder(void *user, const char *path)
     return mkdir(path, 0777);
 }
 
+static int posix_lock(void *user, int file, int wait)
+{
+    (void)user;
+    int rc;
+    do rc = flock(file, LOCK_EX | (wait ? 0 : LOCK_NB));
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 && (errno == ENOLCK || errno == ENOTSUP || errno == EINVAL || errno == ENOSYS) ? 0 : rc;
+}
+
 /* Some file systems cannot sync a folder, some folders may be written but not read: then there is nothing to do. */
 static int posix_sync_folder(void *user, const char *path)
 {
@@ -170,6 +180,7 @@ const gsa_system *gsa_system_default(void)
         .kind = posix_kind,
         .list = posix_list,
         .read_at = posix_read_at,
+        .lock = posix_lock,
     };
     return &table;
 }

@@ -40,6 +40,9 @@ typedef struct gsa_system {
     int (*list)(void *user, const char *path, int (*each)(void *context, const char *name), void *context);
     int64_t (*read_at)(void *user, int file, void *buffer, int64_t bytes, int64_t offset); /* as read, from this place of a
                                                                        regular file; any thread      */
+    int (*lock)(void *user, int file, int wait);                    /* for this opening of the file alone, until it is closed or
+                                                                       its process ends; wait 0: EWOULDBLOCK where another has it.
+                                                                       Success where files cannot be locked; NULL: none can  */
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */

@@ -48,7 +48,7 @@ static const gsa_option options[] = {
       "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; ';' separates values that hold "
       "commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
     { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
-      "put the result of each run into this file too, in place of the one of the same configuration" },
+      "append the result of each run to this file too; of two lines of the same run the later one counts" },
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,

@@ -88,6 +88,12 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
     return GSA_OK;
 }
 
+static gsa_status lock_folder(gsa_trainer *t, const char *folder, gsa_error *error)
+{
+    if (t->options->locked || t->lock.path) return GSA_OK;
+    return gsa_lock_folder(t->system, folder, &t->lock, error);
+}
+
 /* The folder that is written to, and the checkpoint that the run goes on from (NULL: none). */
 static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *error)
 {
@@ -97,6 +103,8 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (!o->recipe == !o->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "training needs a recipe or a run to go on with, and not both");
     gsa_status status = GSA_OK;
+    if (folder && t->system->kind(t->system->user, folder, NULL) == GSA_FILE_FOLDER) status = lock_folder(t, folder, error);
+    if (status != GSA_OK) return status;
     if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0)) status = check_out(t->system, o->out, error);
     if (status != GSA_OK) return status;
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
@@ -127,7 +135,11 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
 {
     t->log = (gsa_log){ .system = t->system, .file = -1 };
     if (!t->folder) return GSA_OK;
+    const int begins =
+        t->system->lock && !t->lock.path && !t->options->locked; /* it was not there when the recipe was read */
     gsa_status status = gsa_make_folders(t->system, t->folder, error);
+    if (status == GSA_OK) status = lock_folder(t, t->folder, error);
+    if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
     if (status == GSA_OK) status = write_config(t, error);
     char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "log.jsonl", error) : NULL;
     if (!path) return status == GSA_OK ? GSA_ERR_MEMORY : status;
@@ -201,6 +213,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     gsa_batches_release(&t->batches);
     gsa_curve_release(&t->curve);
     gsa_session_release(&t->session);
+    gsa_lock_release(&t->lock);
     gsa_release(t->system, t->metric);
     gsa_release(t->system, t->folder);
     return status == GSA_OK ? closed : status;

@@ -36,9 +36,10 @@ typedef struct gsa_train_options {
     void *context;
     const volatile sig_atomic_t *stop; /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
     gsa_backend *backend;           /* NULL: made from device and threads; else this one is used, and outlives the call */
+    int locked;                     /* 1: the caller holds the lock of the folder that is written to (lock.h) */
 } gsa_train_options;
 
-/* Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),
+/* Another process that trains in the same folder is refused. Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),
  * outcomes.jsonl (outcomes.h), result.json. *result: one JSON object on one line
  * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed, signature, ...). */
 gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error);

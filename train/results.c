@@ -1,4 +1,5 @@
 #include "train/results.h"
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,21 +110,54 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
     return status;
 }
 
-static gsa_status write_runs(const gsa_results *r, const char *path, gsa_error *error)
+/* The same run with the same figures. */
+static int holds_line(const gsa_results *r, const json_t *run)
 {
-    gsa_output *output;
-    const gsa_status status = gsa_output_open(r->system, path, &output, error);
-    if (status != GSA_OK) return status;
-    for (size_t i = 0; i < json_array_size(r->runs); i++) {
-        char *line = json_dumps(json_array_get(r->runs, i), JSON_REAL_PRECISION(8));
-        if (!line) {
-            gsa_output_abandon(output);
-            return gsa_out_of_memory(error, path, 4096);
-        }
-        gsa_output_format(output, "%s\n", line);
-        free(line);
+    size_t i;
+    json_t *there;
+    json_array_foreach (r->runs, i, there) {
+        if (same_run(there, run) && json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run)) return 1;
     }
-    return gsa_output_commit(output, error);
+    return 0;
+}
+
+static gsa_status cannot(const char *path, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, errno ? strerror(errno) : "no space");
+}
+
+/* One write, at the end; what of it went through is taken back where the rest does not. */
+static gsa_status append(const gsa_system *system, const char *path, int file, const char *line, gsa_error *error)
+{
+    int64_t before = 0;
+    const int kind = system->kind(system->user, path, &before);
+    const int64_t bytes = (int64_t)strlen(line);
+    errno = 0;
+    const int64_t done = system->write(system->user, file, line, bytes);
+    if (done == bytes) return GSA_OK;
+    const gsa_status status = cannot(path, error);
+    if (done > 0 && kind == GSA_FILE_REGULAR) system->truncate(system->user, path, before);
+    return status;
+}
+
+/* The file is locked. Where its last line has no end, the new one begins with it. */
+static gsa_status put_line(gsa_results *r, const char *path, int file, const char *line, gsa_error *error)
+{
+    int64_t bytes = 0;
+    json_t *run = json_loads(line, 0, NULL);
+    const int regular = r->system->kind(r->system->user, path, &bytes) == GSA_FILE_REGULAR;
+    char *text = gsa_alloc(r->system, strlen(line) + 3, 1), *there = NULL;
+    gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);
+    if (status == GSA_OK && regular) status = gsa_results_read(r, path, error);
+    if (status == GSA_OK && regular) status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
+    if (status == GSA_OK && !holds_line(r, run)) {
+        sprintf(text, "%s%s\n", bytes > 0 && there && there[bytes - 1] != '\n' ? "\n" : "", line);
+        status = append(r->system, path, file, text, error);
+    }
+    gsa_release(r->system, there);
+    gsa_release(r->system, text);
+    json_decref(run);
+    return status;
 }
 
 gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line, gsa_error *error)
@@ -131,9 +165,15 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, cons
     gsa_results *r;
     gsa_status status = gsa_results_create(system, &r, error);
     if (status != GSA_OK) return status;
-    if (r->system->kind(r->system->user, path, NULL) != GSA_FILE_ABSENT) status = gsa_results_read(r, path, error);
-    if (status == GSA_OK) status = gsa_results_put(r, line, error);
-    if (status == GSA_OK) status = write_runs(r, path, error);
+    system = r->system;
+    status = gsa_results_put(r, line, error);
+    json_array_clear(r->runs);
+    const int file = status == GSA_OK ? system->open(system->user, path, GSA_OPEN_APPEND) : -1;
+    if (status == GSA_OK && file < 0) status = cannot(path, error);
+    if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0) status = cannot(path, error);
+    if (status == GSA_OK) status = put_line(r, path, file, line, error);
+    if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL) status = cannot(path, error);
+    if (file >= 0 && system->close(system->user, file) < 0 && status == GSA_OK) status = cannot(path, error);
     gsa_results_release(r);
     return status;
 }

@@ -24,7 +24,8 @@ void gsa_results_shorten(char *stack);
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
 /* One line; takes the place of the same run. */
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
-/* Reads the file where there is one, puts the line, writes it again as a whole. */
+/* Appends the line in one write, unless the same run stands there with the same figures; of two lines of one run the later one counts.
+ * The file is locked meanwhile, so that several processes can put theirs. */
 gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line, gsa_error *error);
 
 /* {"summary": [{"recipe": ..., "each": {...}, "encoder": ..., "n": 5, "dev_accuracy": {"mean", "sd", "min", "max"}, "seconds": {...},

@@ -1,7 +1,9 @@
 #include "train/sweep.h"
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include "train/lock.h"
 #include "train/plain.h"
 #include "train/recipe.h"
 #include "train/trainer.h"
@@ -53,8 +55,7 @@ static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const c
     gsa_recipe asked;
     gsa_output *output;
     snprintf(path, sizeof path, "%s/asked.ini", folder);
-    gsa_status status = gsa_make_folders(s->system, folder, error);
-    if (status == GSA_OK) status = read_asked(s, run, &asked, error);
+    gsa_status status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
     status = gsa_output_open(s->system, path, &output, error);
     if (status == GSA_OK) {
@@ -63,6 +64,14 @@ static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const c
     }
     gsa_recipe_release(&asked);
     return status;
+}
+
+/* The folder of a run that is not finished, made where it is not there. */
+static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, gsa_error *error)
+{
+    if (!*folder || holds(s, folder, "result.json")) return GSA_OK;
+    const gsa_status status = gsa_make_folders(s->system, folder, error);
+    return status == GSA_OK ? gsa_lock_folder(s->system, folder, lock, error) : status;
 }
 
 /* *state of the run that is asked for; a folder is begun only where nothing is there. */
@@ -127,7 +136,7 @@ static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *fo
                         gsa_error *error)
 {
     gsa_train_options o = s->options->train;
-    o.resume = NULL, o.out = *folder ? folder : NULL;
+    o.resume = NULL, o.out = *folder ? folder : NULL, o.locked = 1;
     o.overrides = (const char *const *)run->set, o.n_overrides = run->sets;
     if (state == GSA_SWEEP_GOES_ON) o.recipe = NULL, o.out = NULL, o.resume = folder, o.overrides = NULL, o.n_overrides = 0;
     return gsa_train(s->system, &o, result, error);
@@ -163,18 +172,44 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
     return status;
 }
 
+/* Lines can be put behind those of the file, or the file can be made: without making it. */
+static gsa_status check_writable(const sweep *s, const char *path, gsa_error *error)
+{
+    gsa_output *output;
+    gsa_status status;
+    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) {
+        status = gsa_output_open(s->system, path, &output, error);
+        if (status == GSA_OK) gsa_output_abandon(output);
+        return status;
+    }
+    const int file = s->system->open(s->system->user, path, GSA_OPEN_APPEND);
+    if (file < 0) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
+    s->system->close(s->system->user, file);
+    return GSA_OK;
+}
+
 /* Before anything is trained, what would refuse its result. */
 static gsa_status check_results(const sweep *s, gsa_error *error)
 {
     char path[PATH];
-    gsa_output *output;
     snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
     gsa_status status = s->options->train.out ? check_readable(s, path, error) : GSA_OK;
     if (status != GSA_OK || !s->options->results) return status;
     status = check_readable(s, s->options->results, error);
-    if (status == GSA_OK) status = gsa_output_open(s->system, s->options->results, &output, error);
-    if (status == GSA_OK) gsa_output_abandon(output);
+    if (status == GSA_OK) status = check_writable(s, s->options->results, error);
     return status;
+}
+
+/* What the run gives, or gave. */
+static gsa_status obtain(const sweep *s, int index, const char *folder, int state, char **result, gsa_error *error)
+{
+    const gsa_sweep_options *o = s->options;
+    const gsa_sweep_run *run = &s->plan.run[index];
+    if (o->begin) o->begin(o->context, &s->plan, index, state);
+    if (state == GSA_SWEEP_DONE) return read_result(s, folder, result, error);
+    const gsa_status status = train(s, run, folder, state, result, error);
+    if (status == GSA_ERR_INTERRUPTED) return stopped(s, index, error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "run '%s'", run->name);
 }
 
 static gsa_status make_run(sweep *s, int index, gsa_error *error)
@@ -182,17 +217,15 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
     const gsa_sweep_options *o = s->options;
     const gsa_sweep_run *run = &s->plan.run[index];
     char folder[PATH] = "", *result = NULL, *line = NULL;
-    int state;
+    gsa_lock lock = { 0 };
+    int state = GSA_SWEEP_NEW;
     if (o->train.stop && *o->train.stop) return stopped(s, index, error);
     if (o->train.out && snprintf(folder, sizeof folder, "%s/%s", o->train.out, run->name) >= PATH - 64)
         return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", run->name);
-    gsa_status status = find_state(s, run, folder, &state, error);
-    if (status != GSA_OK) return status;
-    if (o->begin) o->begin(o->context, &s->plan, index, state);
-    if (state == GSA_SWEEP_DONE) status = read_result(s, folder, &result, error);
-    else status = train(s, run, folder, state, &result, error);
-    if (status == GSA_ERR_INTERRUPTED) status = stopped(s, index, error);
-    else if (status != GSA_OK) status = gsa_fail_at(error, status, "run '%s'", run->name);
+    gsa_status status = lock_run(s, folder, &lock, error);
+    if (status == GSA_OK) status = find_state(s, run, folder, &state, error);
+    if (status == GSA_OK) status = obtain(s, index, folder, state, &result, error);
+    gsa_lock_release(&lock);
     if (status == GSA_OK) status = describe(s, run, result, &line, error);
     if (status == GSA_OK) status = keep(s, line, error);
     gsa_release(s->system, result);

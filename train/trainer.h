@@ -2,6 +2,7 @@
 #ifndef GSA_TRAINER_H
 #define GSA_TRAINER_H
 #include "train/average.h"
+#include "train/lock.h"
 #include "train/log.h"
 #include "train/optimiser.h"
 #include "train/schedule.h"
@@ -32,6 +33,7 @@ typedef struct gsa_trainer {
     const gsa_system *system;
     const gsa_train_options *options;
     char *folder; /* of the run, or NULL */
+    gsa_lock lock; /* of the folder, where the caller has none */
     gsa_session session;
     gsa_batches batches;
     gsa_optimiser optimiser;

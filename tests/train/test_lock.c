@@ -1,0 +1,185 @@
+/* One process at a time in a folder; lines of several in one file. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "gsa/scratch.h"
+#include "rig.h"
+#include "support/suite.h"
+#include "train/lock.h"
+#include "train/results.h"
+
+/* A process that has the folder's lock, once this returns. */
+static pid_t holder_of(const char *folder)
+{
+    int ready[2];
+    char byte = 0;
+    ck_assert_int_eq(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        gsa_lock lock;
+        byte = gsa_lock_folder(gsa_system_default(), folder, &lock, NULL) == GSA_OK ? 'y' : 'n';
+        if (write(ready[1], &byte, 1) == 1) pause();
+        _exit(0);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void kill_now(pid_t child)
+{
+    int status;
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+}
+
+START_TEST(one_at_a_time)
+{
+    gsa_scratch s;
+    gsa_lock lock, second;
+    gsa_error error;
+    char wanted[400];
+    gsa_scratch_open(&s);
+    const pid_t child = holder_of(s.folder);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    snprintf(wanted, sizeof wanted, "folder '%s' is in use: process %ld trains there", s.folder, (long)child);
+    ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
+    gsa_lock_release(&lock); /* of a refusal: nothing */
+    kill_now(child);
+    ck_assert(gsa_exists(gsa_scratch_path(&s, "lock"))); /* a killed process leaves its file, which locks nothing */
+    for (int round = 0; round < 3; round++) {
+        ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
+        ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error), GSA_ERR_ARGUMENT);
+        snprintf(wanted, sizeof wanted, "process %ld trains", (long)getpid());
+        ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
+        gsa_lock_release(&lock);
+        ck_assert(!gsa_exists(gsa_scratch_path(&s, "lock")));
+    }
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+/* Whoever comes and goes, at most one is inside: each makes a folder there that must not be there, and takes it away. */
+START_TEST(many_come_and_go)
+{
+    enum { PROCESSES = 4, ROUNDS = 300 };
+    gsa_scratch s;
+    pid_t child[PROCESSES];
+    gsa_scratch_open(&s);
+    const char *inside = strdup(gsa_scratch_path(&s, "inside"));
+    const gsa_system *system = gsa_system_default();
+    for (int c = 0; c < PROCESSES; c++) {
+        child[c] = fork();
+        if (child[c] != 0) continue;
+        gsa_error error;
+        for (int got = 0; got < ROUNDS;) {
+            gsa_lock lock;
+            const gsa_status status = gsa_lock_folder(system, s.folder, &lock, &error);
+            if (status == GSA_ERR_ARGUMENT) continue;
+            if (status != GSA_OK || system->make_folder(NULL, inside) < 0 || system->remove(NULL, inside) < 0) _exit(1);
+            gsa_lock_release(&lock);
+            got++;
+        }
+        _exit(0);
+    }
+    for (int c = 0; c < PROCESSES; c++) {
+        int status;
+        ck_assert_int_eq(waitpid(child[c], &status, 0), child[c]);
+        ck_assert_msg(status == 0, "process %d: two were inside at once", c);
+    }
+    free((void *)(uintptr_t)inside);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+/* A run is refused its folder while another trains there, and goes on once that one was killed. */
+START_TEST(runs_are_refused)
+{
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "run/lock")));
+    const pid_t child = holder_of(gsa_scratch_path(&r.scratch, "run"));
+    rig_set(&r, "train.epochs=2");
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/run' is in use: process ") != NULL, "%s", r.error.text);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/run' is in use: process ") != NULL, "%s", r.error.text);
+    kill_now(child);
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "epochs"), 2);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "holds a run already") != NULL, "%s", r.error.text);
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "run/lock")));
+    rig_close(&r);
+}
+END_TEST
+
+static int lines_of(const char *path)
+{
+    int64_t bytes;
+    int lines = 0;
+    char *text = gsa_get_file(path, &bytes);
+    for (int64_t i = 0; i < bytes; i++) lines += text[i] == '\n';
+    ck_assert(bytes == 0 || text[bytes - 1] == '\n');
+    free(text);
+    return lines;
+}
+
+START_TEST(lines_of_several_processes_are_whole)
+{
+    enum { PROCESSES = 4, LINES = 25 };
+    gsa_scratch s;
+    gsa_results *all;
+    gsa_error error;
+    pid_t child[PROCESSES];
+    gsa_scratch_open(&s);
+    const char *path = strdup(gsa_scratch_path(&s, "all.jsonl"));
+    gsa_put_file(path, "{\"no\": \"end\"}", 13);
+    for (int c = 0; c < PROCESSES; c++) {
+        child[c] = fork();
+        for (int i = 0; child[c] == 0 && i < LINES; i++) {
+            char line[6000];
+            snprintf(line, sizeof line, "{\"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, \"text\": \"%05000d\"}", i, c,
+                     i, c);
+            if (gsa_results_put_into(NULL, path, line, NULL) != GSA_OK) _exit(1);
+        }
+        if (child[c] == 0) _exit(0);
+    }
+    for (int c = 0; c < PROCESSES; c++) {
+        int status;
+        ck_assert_int_eq(waitpid(child[c], &status, 0), child[c]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_eq(lines_of(path), PROCESSES * LINES + 1);
+    ck_assert_int_eq(gsa_results_create(NULL, &all, &error), GSA_OK);
+    ck_assert_msg(gsa_results_read(all, path, &error) == GSA_OK, "%s", error.text);
+    gsa_results_release(all);
+    /* the same again: nothing; other figures: the later line counts */
+    static const char *const again[] = { "{\"run\": \"a\", \"setting\": \"s\", \"dev_x\": 1.5}",
+                                         "{\"dev_x\": 1.5, \"run\": \"a\", \"setting\": \"s\"}",
+                                         "{\"run\": \"a\", \"setting\": \"s\", \"dev_x\": 2.5}" };
+    static const int more[] = { 1, 1, 2 };
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(gsa_results_put_into(NULL, path, again[i], &error), GSA_OK);
+        ck_assert_int_eq(lines_of(path), PROCESSES * LINES + 1 + more[i]);
+    }
+    free((void *)(uintptr_t)path);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test folders[] = { GSA_TEST(one_at_a_time), GSA_TEST(many_come_and_go), GSA_TEST(runs_are_refused) };
+    static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
+    static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
+    return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);
+}

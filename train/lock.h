@@ -1,0 +1,17 @@
+/* lock.h - one process at a time writes into a run's folder: an advisory lock on its file `lock`, which holds the process's number and
+ * goes when the lock is given back. The lock dies with its process, whatever ends it: a file that a killed one left locks nothing. */
+#ifndef GSA_LOCK_H
+#define GSA_LOCK_H
+#include "graph/system.h"
+
+typedef struct gsa_lock {
+    const gsa_system *system;
+    char *path; /* NULL: not held */
+    int file, zero;
+} gsa_lock;
+
+/* The folder exists. Where another holds its lock: a sentence with the folder and that process's number. */
+gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock, gsa_error *error);
+void gsa_lock_release(gsa_lock *lock); /* a zeroed one is fine */
+
+#endif
