@@ -132,7 +132,7 @@
     KEY(data, word, INT, -1000, 1000, NULL, "0", "tagging: column of the word, from 1, or from the end (-1); 0: 1, in conllu 2") \
     KEY(data, tag, INT, -1000, 1000, NULL, "0", "tagging: column of the tag, likewise; 0: the last, in conllu 4 (UPOS)")    \
     KEY(data, scheme, CHOICE, 0, 0, "auto,none,IOB1,IOB2,BIOES,BMES", "auto",                                               \
-        "tagging: what tags are written in; none: plain ones; auto: told by the training data")                             \
+        "tagging: what tags are written in; none: plain ones; auto: told by the training data, and a tag of no scheme is an error")                             \
     KEY(data, zero_digits, BOOL, 0, 0, NULL, "0", "tagging: every digit becomes 0")                                         \
     KEY(data, capitals, BOOL, 0, 0, NULL, "0", "tagging: how a word is capitalised stands beside it")                      \
     KEY(data, window, INT, 0, 1e7, NULL, "0",                                                                               \

@@ -185,16 +185,29 @@ void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offs
     if (first) *first = at;
 }
 
+static const char span_letters[] = "BIESM";
+
+gsa_tag_census gsa_tag_count(const gsa_slice *tag, int64_t count)
+{
+    gsa_tag_census c = { 0, 0, -1 };
+    for (int64_t t = 0; t < count; t++) {
+        const gsa_tag is = gsa_tag_of(tag[t]);
+        const int plain_o = is.letter == 'O' && is.type.bytes == 0;
+        if (one_of(is.letter, span_letters)) c.typed += is.type.bytes > 0;
+        else if (!plain_o && c.strange++ == 0) c.first = t;
+    }
+    return c;
+}
+
 /* The letters that occur, as bits of "BIESM"; -1 when something is no tag of any scheme. */
 static int letters_of(const gsa_slice *tag, int64_t count)
 {
-    static const char known[] = "BIESM";
     int seen = 0;
     for (int64_t t = 0; t < count; t++) {
         const gsa_tag is = gsa_tag_of(tag[t]);
         if (is.letter == 'O' && is.type.bytes == 0) continue;
-        if (!one_of(is.letter, known)) return -1;
-        seen |= 1 << (strchr(known, is.letter) - known);
+        if (!one_of(is.letter, span_letters)) return -1;
+        seen |= 1 << (strchr(span_letters, is.letter) - span_letters);
     }
     return seen;
 }

@@ -52,6 +52,12 @@ int gsa_scheme_follows(int32_t scheme, gsa_tag before, gsa_tag tag);
  * tags are mended by writing their lenient spans again (gsa_spans_letters). */
 int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken, int64_t *first);
 
+/* Tags by what they are: B, I, E, S or M, '-' and a type; O, or one of these letters alone; or nothing that a scheme knows ("B_PER"). */
+typedef struct gsa_tag_census {
+    int64_t typed, strange, first; /* first: strange one, -1: none */
+} gsa_tag_census;
+gsa_tag_census gsa_tag_count(const gsa_slice *tag, int64_t count);
+
 /* How many tags break a scheme that is known, and the first of them (-1: none); either may be NULL. */
 void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken,
                        int64_t *first);

@@ -98,6 +98,12 @@ static const struct {
       { 0 },
       "1 sentences, 2 tokens, the longest sentence 2; tags: IOB1",
       "I-A\nO\n" },
+    { "a B-P\nb I-P\nc O\n\nd B_P\n",
+      "x O\n",
+      { "data.scheme=IOB2" }, /* a tag of no scheme, read as conlleval reads it: on request */
+      "tags: IOB2; 1 of them break it, the first on line 5, and are read as conlleval",
+      "B-P\nI-P\nO\n" },
+    { "a B-P\nb X\nc Y\n", "x X\n", { 0 }, "tags: plain", "B-P\nX\nY\n" }, /* more of none than of one */
 };
 
 START_TEST(files_of_every_format)
@@ -227,9 +233,23 @@ static const struct {
       { "model.position_max=2" },
       "tags.train: the longest sentence has 3 tokens, model.position_max is 2" },
     { "a X\nb Y\n", { "data.train_part=1" }, "[data] train_part = 1 is not for task tagging" },
+    { "a B-P\nb I-P\nc O\n\nd B_P\n", { 0 }, "tags.train:5: the tag 'B_P' is of no scheme of spans" },
+    { "a B-P\nb I-P\nc O-P\n", { 0 }, "tags.train:3: the tag 'O-P' is of no scheme of spans" },
     { "a X\nb Y\n", { "task.legal=1" }, "task.legal = 1 wants tags of a scheme, and these are read as plain" },
     { "a X\nb Y\n", { "data.classes=3" }, "the data holds 2 labels, data.classes says 3" },
 };
+
+START_TEST(bad_tags_of_dev)
+{
+    rig r;
+    open_tags(&r, recipe, columns_train, "x I-PER\n\ny I_PER\n", GSA_F32);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(r.error.text, "tags.dev:3: the tag 'I_PER' is of no scheme of spans"), "%s", r.error.text);
+    rig_set(&r, "data.scheme=IOB1");
+    rig_train_ok(&r, "run");
+    rig_close(&r);
+}
+END_TEST
 
 START_TEST(bad_input)
 {
@@ -651,7 +671,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(files_of_every_format, GSA_COUNT(files)), GSA_TEST(words_and_their_forms),
                                         GSA_LOOP(schemes_are_converted, 16) };
-    static const gsa_test wrong[] = { GSA_LOOP(bad_input, GSA_COUNT(bad)) };
+    static const gsa_test wrong[] = { GSA_LOOP(bad_input, GSA_COUNT(bad)), GSA_TEST(bad_tags_of_dev) };
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, 2),
                                           GSA_LOOP(a_batch_is_the_sum_of_its_parts, 2), GSA_LOOP(legal_paths_are_legal, 4) };
     static const gsa_test runs[] = {

@@ -59,14 +59,35 @@ static void tell(const tag_task *t, const gsa_task_options *o, int split)
     o->say(o->context, sentence);
 }
 
+/* A tag that no scheme has, among others in one, is a slip that would be learned and scored as something else (conlleval takes B_PER for no
+ * span, and behind I-LOC for one without a type). Who names data.scheme asks for conlleval's reading. */
+static gsa_status check_tags(const gsa_conll *c, int32_t scheme, gsa_error *error)
+{
+    char tag[64], shown[GSA_SHOWN];
+    const gsa_tag_census census = gsa_tag_count(c->tag, c->tokens);
+    if (census.strange == 0 || (scheme == GSA_SCHEME_NONE && census.typed <= census.strange)) return GSA_OK;
+    const gsa_slice name = c->tag[census.first];
+    snprintf(tag, sizeof tag, "%.*s", (int)(name.bytes < 63 ? name.bytes : 63), name.at);
+    return gsa_fail(
+        error, GSA_ERR_FORMAT,
+        "%s:%lld: the tag %s is of no scheme of spans, as B-X, I-X and O are: mend it, or set data.scheme, to none for "
+        "plain tags or to a scheme, in which such tags are read as conlleval reads them",
+        c->path, (long long)c->line[census.first], gsa_word_show(tag, shown));
+}
+
 /* What the files are written in and what is learned; both go into the configuration. */
 static gsa_status settle_schemes(tag_task *t, const gsa_task_options *o, gsa_error *error)
 {
+    gsa_status status = GSA_OK;
     gsa_recipe_values *v = &o->recipe->values;
     const gsa_conll *c = &t->split[GSA_SPLIT_TRAIN].conll;
-    if (v->data_scheme == 0) v->data_scheme = 1 + gsa_scheme_detect(c->tag, c->offset, c->sentences, NULL, NULL);
+    const int told = v->data_scheme != 0;
+    if (!told) v->data_scheme = 1 + gsa_scheme_detect(c->tag, c->offset, c->sentences, NULL, NULL);
     if (v->task_scheme == 0) v->task_scheme = v->data_scheme;
     t->scheme = (int32_t)v->data_scheme - 1, t->learned = (int32_t)v->task_scheme - 1;
+    for (int s = 0; s < GSA_SPLITS && status == GSA_OK && !told; s++)
+        if (s == GSA_SPLIT_TRAIN || t->scheme != GSA_SCHEME_NONE) status = check_tags(&t->split[s].conll, t->scheme, error);
+    if (status != GSA_OK) return status;
     if ((t->scheme == GSA_SCHEME_NONE) == (t->learned == GSA_SCHEME_NONE)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "the tags of the data are read as %s (data.scheme), but task.scheme = %s: plain tags and spans are "
