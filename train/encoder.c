@@ -135,8 +135,12 @@ static gsa_status from_sections(const gsa_recipe *recipe, const gsa_registry *re
     return status;
 }
 
-/* Every part makes a pattern: a wrong name or value is found here, before any data is read. */
-static gsa_status try_patterns(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error)
+const char *gsa_recipe_encoder(const gsa_recipe *recipe)
+{
+    return *recipe->values.model_encoder ? recipe->values.model_encoder : "of sections [encoder.N]";
+}
+
+gsa_status gsa_spec_try(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int i = 0; i < spec->n_segments; i++) {
@@ -157,7 +161,7 @@ gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registr
     const char *text = recipe->values.model_encoder;
     gsa_status status = *text ? from_text(recipe, registry, spec, error) : from_sections(recipe, registry, spec, error);
     const int parsed = status == GSA_OK;
-    if (parsed) status = try_patterns(spec, registry, error);
+    if (parsed) status = gsa_spec_try(spec, registry, error);
     if (status == GSA_OK) return GSA_OK;
     gsa_spec_release(spec);
     gsa_recipe_place(recipe, "model", "encoder", place, sizeof place);
@@ -190,4 +194,31 @@ gsa_status gsa_recipe_memory_layer(const gsa_stack_spec *spec, const gsa_registr
         }
     }
     return GSA_OK;
+}
+
+/* One pattern of layer `layer`, from 1. */
+static gsa_status check_causal(const gsa_pattern *pattern, int layer, const char *text, const char *task, gsa_error *error)
+{
+    if (gsa_schema_flags(gsa_pattern_schema(pattern)) & GSA_CAUSAL) return GSA_OK;
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "layer %d of %s, %s, lets a token see those after it, which %s has to predict: many patterns have causal=1", layer,
+        text, gsa_pattern_text(pattern), task);
+}
+
+gsa_status gsa_spec_causal(const gsa_stack_spec *spec, const gsa_registry *registry, const char *text, const char *task,
+                           gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    int before = 0;
+    for (int i = 0; i < spec->n_segments; before += spec->segments[i++].layers)
+        for (int p = 0; p < spec->segments[i].n_parts && status == GSA_OK; p++) {
+            const gsa_part_spec *part = &spec->segments[i].parts[p];
+            gsa_pattern *pattern;
+            status = gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, error);
+            if (status != GSA_OK) return status;
+            status = check_causal(pattern, before + 1, text, task, error);
+            gsa_pattern_release(pattern);
+        }
+    return status;
 }

@@ -20,18 +20,13 @@ static gsa_status add_linear(gsa_learner *m, int which, const char *weight, cons
     return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[which], error);
 }
 
-static gsa_status tie_head(gsa_learner *m, int64_t in, gsa_error *error)
+static gsa_status tie_head(gsa_learner *m, gsa_error *error)
 {
     const gsa_plan *p = &m->plan;
     if (p->tied == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: the classes of task %s are not words of its input",
                         m->task->name);
     gsa_parameter *embedding = gsa_input_embedding(m->input[p->tied - 1]);
-    if (embedding->value.cols != in)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "model.tied = 1: the head reads %lld columns, the embedding has %lld: one width is needed for "
-                        "model.hidden (or head_hidden) and model.embedding",
-                        (long long)in, (long long)embedding->value.cols);
     if (embedding->value.rows != (int64_t)p->outputs + p->first_class)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: %d classes from id %d on, the embedding has %lld rows",
                         p->outputs, p->first_class, (long long)embedding->value.rows);
@@ -47,7 +42,7 @@ static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, gsa_erro
     gsa_status status = GSA_OK;
     if (hidden > 0) status = add_linear(m, 0, "head.hidden.weight", "head.hidden.bias", hidden, in, error);
     if (status != GSA_OK) return status;
-    if (recipe->values.model_tied) return tie_head(m, hidden > 0 ? hidden : in, error);
+    if (recipe->values.model_tied) return tie_head(m, error);
     return add_linear(m, 1, "head.out.weight", "head.out.bias", m->plan.outputs, hidden > 0 ? hidden : in, error);
 }
 
@@ -80,28 +75,6 @@ static gsa_status check_texts(gsa_learner *m, gsa_error *error)
         if (gsa_learner_columns(m, gsa_model_find_sequence(m->net, m->plan.run[r].sequence)) > 0)
             return gsa_fail(error, GSA_ERR_ARGUMENT, "encoder %s reads text, and this task has numbers only",
                             gsa_stack_text(stack));
-    }
-    return GSA_OK;
-}
-
-/* Nothing of a later token may reach an earlier one: each pattern promises it for itself. */
-static gsa_status check_causal(const gsa_learner *m, gsa_error *error)
-{
-    for (int r = 0; r < m->plan.n_runs; r++) {
-        const gsa_stack *stack = gsa_model_stack_of(m->net, r);
-        int causal = 0;
-        for (int s = 0; s < m->plan.n_stacks; s++)
-            if (strcmp(m->plan.stack[s].name, m->plan.run[r].stack) == 0) causal = m->plan.stack[s].causal;
-        for (int layer = 0; causal && layer < gsa_stack_layers(stack); layer++)
-            for (int p = 0; p < gsa_stack_patterns(stack, layer); p++) {
-                const gsa_pattern *pattern = gsa_stack_pattern(stack, layer, p);
-                if (gsa_schema_flags(gsa_pattern_schema(pattern)) & GSA_CAUSAL) continue;
-                return gsa_fail(
-                    error, GSA_ERR_ARGUMENT,
-                    "layer %d of %s, %s, lets a token see those after it, which %s has to predict: many patterns "
-                    "have causal=1",
-                    layer + 1, gsa_stack_text(stack), gsa_pattern_text(pattern), m->task->name);
-            }
     }
     return GSA_OK;
 }
@@ -144,7 +117,9 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
                                         .runs = p->run,
                                         .n_runs = p->n_runs };
     status = gsa_model_create(m->system, registry, &options, m->parameters, &m->net, error);
-    if (status == GSA_OK) status = check_causal(m, error);
+    for (int s = 0; s < p->n_stacks && status == GSA_OK; s++)
+        if (p->stack[s].causal)
+            status = gsa_spec_causal(&specs[s], registry, gsa_learner_text(m, p->stack[s].name), m->task->name, error);
     if (status == GSA_OK) status = check_texts(m, error);
     return status == GSA_OK ? gsa_model_batch_create(m->net, &m->graph, error) : status;
 }
@@ -153,14 +128,9 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
 static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, const gsa_stack_spec *encoder,
                       gsa_error *error)
 {
-    const char *text = *recipe->values.model_encoder ? recipe->values.model_encoder : "of sections [encoder.N]";
-    gsa_plan_options options = { .recipe = recipe, .encoder = text };
+    gsa_plan_options options = { .recipe = recipe };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
-    if (status == GSA_OK) status = m->task->plan(m->self, &options, &m->plan, error);
-    if (status == GSA_OK && options.memory_layer >= 0 && !m->plan.run[m->plan.head_run].memory)
-        status =
-            gsa_fail(error, GSA_ERR_ARGUMENT, "encoder %s reads another stack's sequence, and this task has none", text);
-    return status;
+    return status == GSA_OK ? m->task->plan(m->self, &options, &m->plan, error) : status;
 }
 
 static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)

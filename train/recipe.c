@@ -165,6 +165,21 @@ static gsa_status check_model(const gsa_recipe *recipe, gsa_error *error)
     return GSA_OK;
 }
 
+/* A head that is the embedding reads as many columns as it has. */
+static gsa_status check_tied(const gsa_recipe *recipe, gsa_error *error)
+{
+    char why[PLACE];
+    const gsa_recipe_values *v = &recipe->values;
+    const int64_t reads = v->model_head_hidden ? v->model_head_hidden : v->model_hidden;
+    const int64_t width = v->model_embedding ? v->model_embedding : v->model_hidden;
+    if (!v->model_tied || reads == width) return GSA_OK;
+    snprintf(why, sizeof why,
+             "= 1: the head reads %lld columns, the embedding has %lld: one width is needed for hidden (or head_hidden) and "
+             "embedding",
+             (long long)reads, (long long)width);
+    return wrong(recipe, "model", "tied", error, why);
+}
+
 static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
@@ -233,6 +248,7 @@ static gsa_status resolve(gsa_recipe *recipe, gsa_error *error)
     if (status == GSA_OK) status = gsa_applies_check(recipe, error);
     if (status == GSA_OK) status = check_task(recipe, error);
     if (status == GSA_OK) status = check_model(recipe, error);
+    if (status == GSA_OK) status = check_tied(recipe, error);
     if (status == GSA_OK) status = check_train(recipe, error);
     return status == GSA_OK ? check_encoder(recipe, error) : status;
 }

@@ -42,6 +42,13 @@ gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 int gsa_recipe_characters(const gsa_recipe_values *values); /* 1: a stack over characters is asked for */
 /* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error);
+/* The encoder as messages name it. */
+const char *gsa_recipe_encoder(const gsa_recipe *recipe);
+/* Every part makes a pattern: a wrong name or value is found here. */
+gsa_status gsa_spec_try(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error);
+/* Every pattern promises for itself that nothing of a later token reaches an earlier one; `text` and `task` are for the sentence. */
+gsa_status gsa_spec_causal(const gsa_stack_spec *spec, const gsa_registry *registry, const char *text, const char *task,
+                           gsa_error *error);
 /* Layers of a stack before one that reads a memory; -1: it reads none. */
 gsa_status gsa_recipe_memory_layer(const gsa_stack_spec *spec, const gsa_registry *registry, int *layer, gsa_error *error);
 

@@ -4,7 +4,7 @@
 
 enum { TRAIN, DEV, TEST }; /* gsa_split */
 
-gsa_status gsa_sample_of(const gsa_recipe_values *v, int split, const char **path, gsa_sample *part, gsa_error *error)
+void gsa_sample_of(const gsa_recipe_values *v, int split, const char **path, gsa_sample *part)
 {
     const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
     const int64_t held = *v->data_dev ? 0 : v->data_hold;
@@ -12,13 +12,18 @@ gsa_status gsa_sample_of(const gsa_recipe_values *v, int split, const char **pat
     if (split == TEST) part->count = v->data_test_part;
     if (split == TRAIN) *part = (gsa_sample){ held, v->data_train_part, held };
     if (split == DEV && held > 0) *path = paths[TRAIN], *part = (gsa_sample){ 0, held, held };
-    if (held == 0 || split == TEST) return GSA_OK;
+}
+
+gsa_status gsa_sample_check(const gsa_recipe *recipe, gsa_error *error)
+{
+    const gsa_recipe_values *v = &recipe->values;
+    if (*v->data_dev || v->data_hold == 0) return GSA_OK;
     if (v->data_subtrees)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "data.hold and data.subtrees exclude each other: phrases of the sentences that are held out would be "
             "trained on");
-    if (strcmp(*path, "-") != 0) return GSA_OK;
+    if (strcmp(v->data_train, "-") != 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT, "data.hold reads data.train twice, and standard input can be read once");
 }
 

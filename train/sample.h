@@ -15,7 +15,8 @@ typedef struct gsa_sample {
 } gsa_sample;
 
 /* The file that a split is read from ("": none), and the part of it. */
-gsa_status gsa_sample_of(const gsa_recipe_values *values, int split, const char **path, gsa_sample *part, gsa_error *error);
+void gsa_sample_of(const gsa_recipe_values *values, int split, const char **path, gsa_sample *part);
+gsa_status gsa_sample_check(const gsa_recipe *recipe, gsa_error *error); /* what excludes data.hold */
 /* Drops what is not of the part from the texts, which have as many examples each. Too few for one example: a sentence. */
 gsa_status gsa_sample_take(const gsa_sample *part, gsa_text *const *texts, int count, gsa_error *error);
 /* How [data] reads text. */

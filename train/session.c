@@ -76,11 +76,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
-    if (status == GSA_OK) { /* a wrong encoder is found before the data is read */
-        gsa_stack_spec spec;
-        status = gsa_recipe_spec(&s->recipe, s->registry, &spec, error);
-        gsa_spec_release(&spec);
-    }
+    if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)

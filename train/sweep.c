@@ -21,7 +21,7 @@ typedef struct sweep {
 
 static int holds(const sweep *s, const char *folder, const char *name)
 {
-    char path[PATH];
+    char path[PATH + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return s->system->kind(s->system->user, path, NULL) > GSA_FILE_ABSENT;
 }
@@ -212,6 +212,39 @@ static gsa_status obtain(const sweep *s, int index, const char *folder, int stat
     return status == GSA_OK ? status : gsa_fail_at(error, status, "run '%s'", run->name);
 }
 
+/* One file of a run that is still to be made. */
+static gsa_status check_file(const sweep *s, const gsa_sweep_run *run, const char *key, const char *path, const char *suffix,
+                             gsa_error *error)
+{
+    char whole[PATH];
+    if (!*path || strcmp(path, "-") == 0) return GSA_OK;
+    snprintf(whole, sizeof whole, "%s%s%s", path, *suffix ? "." : "", suffix);
+    if (s->system->kind(s->system->user, whole, NULL) != GSA_FILE_ABSENT) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_IO, "run '%s': %s: there is no file '%s'", run->name, key, whole);
+}
+
+/* What the runs read is there: a name that is wrong in the last one is told before the first one is trained. */
+static gsa_status check_files(const sweep *s, const gsa_sweep_run *run, gsa_error *error)
+{
+    char folder[PATH];
+    gsa_recipe asked;
+    snprintf(folder, sizeof folder, "%s/%s", s->options->train.out ? s->options->train.out : "", run->name);
+    if (s->options->train.out && holds(s, folder, "result.json")) return GSA_OK;
+    gsa_status status = read_asked(s, run, &asked, error);
+    if (status != GSA_OK) return status;
+    const gsa_recipe_values *v = &asked.values;
+    const char *const key[] = { "data.train", "data.dev", "data.test" }, *const path[] = { v->data_train, v->data_dev,
+                                                                                           v->data_test };
+    for (int i = 0; i < 3 && status == GSA_OK; i++) {
+        status = check_file(s, run, key[i], path[i], v->data_source, error);
+        if (status == GSA_OK && *v->data_target) status = check_file(s, run, key[i], path[i], v->data_target, error);
+    }
+    if (status == GSA_OK) status = check_file(s, run, "data.vectors", v->data_vectors, "", error);
+    if (status == GSA_OK) status = check_file(s, run, "data.bpe_codes", v->data_bpe_codes, "", error);
+    gsa_recipe_release(&asked);
+    return status;
+}
+
 static gsa_status make_run(sweep *s, int index, gsa_error *error)
 {
     const gsa_sweep_options *o = s->options;
@@ -243,6 +276,7 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
     if (status == GSA_OK) status = gsa_results_create(s.system, &s.results, error);
     if (status == GSA_OK) status = check_results(&s, error);
+    for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = check_files(&s, &s.plan.run[i], error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
     gsa_sweep_plan_release(&s.plan);
     gsa_plain_end(plain);

@@ -45,7 +45,8 @@ typedef struct gsa_sweep_options {
     void *context;
 } gsa_sweep_options;
 
-/* Every recipe is read and its encoder checked, so that a wrong value is found before the first run. */
+/* Every recipe is read and checked as far as that goes without data (gsa_task_check), so that a wrong value is found before the first
+ * run; gsa_sweep looks for the files, too. */
 gsa_status gsa_sweep_plan_create(const gsa_system *system, const gsa_sweep_options *options, gsa_sweep_plan *plan,
                                  gsa_error *error);
 void gsa_sweep_plan_release(gsa_sweep_plan *plan); /* a zeroed one is fine */

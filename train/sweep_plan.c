@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/recipe.h"
 #include "train/sweep.h"
+#include "train/task.h"
 
 enum { NAMES = 8, VALUES = 1000, NAME_ROOM = 128, PLACE = 64, PATH = 4096 };
 
@@ -236,14 +236,14 @@ static void hash_run(const planner *p, gsa_recipe *recipe, gsa_sweep_run *run)
 static gsa_status make_run(planner *p, const int64_t *seed, gsa_sweep_run *run, gsa_error *error)
 {
     gsa_recipe recipe;
-    gsa_stack_spec spec;
     gsa_status status = make_sets(p, run, seed, error);
     if (status != GSA_OK) return status;
     status = gsa_recipe_read(p->system, p->options->train.recipe, (const char *const *)run->set, run->sets, &recipe, error);
     if (status != GSA_OK) return status;
     hash_run(p, &recipe, run);
-    status = gsa_recipe_spec(&recipe, p->registry, &spec, error);
-    gsa_spec_release(&spec);
+    status = gsa_task_check(&recipe, p->registry, error);
+    if (status == GSA_OK && !*recipe.values.data_train && recipe.values.task_name != GSA_TASK_MASKED_SUMMATION)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
     if (status == GSA_OK) status = name_run(p, run, recipe.values.train_seed, error);
     if (status == GSA_OK) status = tell_each(p, run, error);
     gsa_recipe_release(&recipe);

@@ -89,7 +89,6 @@ typedef struct gsa_plan {
 
 typedef struct gsa_plan_options {
     const gsa_recipe *recipe;
-    const char *encoder; /* its spec, for messages */
     int memory_layer;    /* layers of the encoder before it reads a memory; -1: it reads none */
 } gsa_plan_options;
 
@@ -120,6 +119,8 @@ typedef struct gsa_task {
     const struct gsa_task *(*variant)(const void *self);
     int32_t surprise;   /* score and print are given -log p(label) of each target, 0 for a label of -1, in place of out: for classes
                            so many that rows of them should not come to the host */
+    /* What is wrong with values, where no data is needed to know it; the other functions count on it. NULL: nothing. */
+    gsa_status (*check)(const gsa_recipe *recipe, gsa_error *error);
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
     gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error);
@@ -172,6 +173,8 @@ extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, g
     gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction, gsa_task_language_modelling,
     gsa_task_translation;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
+/* Everything about a recipe that can be known to be wrong before data is read: stacks, and what the task says. */
+gsa_status gsa_task_check(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error);
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);
 /* The first of `count` facts into `to`, as many as fit; their number. */

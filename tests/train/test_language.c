@@ -48,7 +48,8 @@ static gsa_status open_task(task_of *t, const char *text, int64_t bytes, const c
     const gsa_task_options options = {
         .system = gsa_system_default(), .recipe = &t->recipe, .splits = 7, .say = say_nothing
     };
-    return task->create(&options, &t->self, &t->error);
+    status = task->check(&t->recipe, &t->error);
+    return status == GSA_OK ? task->create(&options, &t->self, &t->error) : status;
 }
 
 static void close_task(task_of *t)
@@ -299,10 +300,10 @@ END_TEST
 static const struct {
     const char *encoder, *sentence;
 } leaks[] = {
-    { "model.encoder=full", "layer 1 of full*1, full, lets a token see those after it" },
-    { "model.encoder=full:causal=1*2,star", "layer 3 of full:causal=1*2,star*1, star, lets" },
+    { "model.encoder=full", "layer 1 of full, full, lets a token see those after it" },
+    { "model.encoder=full:causal=1*2,star", "layer 3 of full:causal=1*2,star, star, lets" },
     { "model.encoder=bpt:k=1:causal=1,window:width=3",
-      "layer 2 of bpt:k=1:causal=1*1,window:width=3*1, window:width=3, lets" },
+      "layer 2 of bpt:k=1:causal=1,window:width=3, window:width=3, lets" },
     { "model.encoder=full:causal=1,full:causal=1+head_area", "head_area" },
     { "model.encoder=ring", "layer 1 of ring" },
 };
@@ -518,8 +519,8 @@ static const struct {
     { { "data.lower=1" }, "--set data.lower: [data] lower = 1 is not for task language_modelling" },
     { { "data.encoding=latin1" }, "[data] encoding = latin1 is not for task language_modelling" },
     { { "data.tokens=punctuated" }, "[data] tokens = punctuated is not for task language_modelling" },
-    { { "model.embedding=6" }, "model.tied = 1: the head reads 8 columns, the embedding has 6" },
-    { { "model.head_hidden=6" }, "model.tied = 1: the head reads 6 columns, the embedding has 8" },
+    { { "model.embedding=6" }, "[model] tied = 1: the head reads 8 columns, the embedding has 6" },
+    { { "model.head_hidden=6" }, "[model] tied = 1: the head reads 6 columns, the embedding has 8" },
     { { "model.decoder=full" }, "[model] decoder = full is not for task language_modelling" },
     { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set beside it" },
     { { "data.train=" }, "data.train is not set" },

@@ -145,6 +145,56 @@ START_TEST(no_plan)
 }
 END_TEST
 
+/* What is wrong with the last of the values is told before the first run, whatever key holds it. */
+#define TAGS  "[task]\nname=tagging\n[model]\nencoder=full\n[data]\ntrain=t\n"
+#define TRANS "[task]\nname=translation\n[model]\nencoder=full\ndecoder=full:causal=1+cross\n[data]\ntrain=t\n"
+#define LANG  "[task]\nname=language_modelling\n[model]\nencoder=full:causal=1\n[data]\ntrain=t\n"
+static const struct {
+    const char *recipe, *each, *says;
+} late[] = {
+    { TAGS, "model.characters=none,ring,rung", "--set model.characters: [model] characters: no topology is named 'rung'" },
+    { TAGS, "model.characters=ring;window:width=0", "--set model.characters: [model] characters" },
+    { "[task]\nname=tagging\n[model]\nencoder=full\ncharacters=ring\n[data]\ntrain=t\n", "model.character_heads=4,5",
+      "[model] character_heads = 5 does not divide" },
+    { TAGS, "data.scheme=auto,none,IOB2", "" },
+    { TAGS "scheme=IOB2\n", "task.scheme=as_read,BIOES,none", "plain tags and spans are nothing alike" },
+    { TAGS, "model.encoder=full;full,full+cross;", "reads another stack's sequence, and this task has none" },
+    { TRANS, "model.decoder=full:causal=1+cross;full+cross",
+      "layer 1 of full+cross, full, lets a token see those after it" },
+    { TRANS, "model.decoder=full:causal=1+cross;fuul:causal=1",
+      "--set model.decoder: [model] decoder: no topology is named 'fuul'" },
+    { TRANS, "model.encoder=full;full,full+cross;", "reads a memory, which the decoder alone has" },
+    { TRANS "[train]\n", "model.tied=0,1", "" },
+    { LANG, "model.encoder=full:causal=1;full,full:causal=1", "layer 1 of full,full:causal=1, full, lets a token see" },
+    { LANG, "data.window=64,32,8", "" },
+    { LANG "stride=32\n", "data.window=64,32,8", "data.stride = 32 is more than data.window = 8" },
+    { LANG "context=16\n", "data.window=64,16", "data.context = 16, expected less than data.window = 16" },
+    { LANG, "data.split=0.9,0.1;0.9,0.2", "data.split = 0.9,0.2: the shares add up to more than 1" },
+    { "[task]\nname=span_extraction\n[model]\nencoder=full\n[data]\ntrain=t\nstride=9\n", "data.window=0,16,8",
+      "data.stride = 9 is more than data.window = 8" },
+    { "[task]\nname=sentence_pairs\n[model]\nencoder=full\n[data]\ntrain=t\n", "model.encoder=star*2;full+cross",
+      "encoder full+cross reads the other sentence from its first layer on" },
+    { "[model]\nencoder=full\n[data]\ntrain=t\nhold=2\n", "data.subtrees=0,1",
+      "data.hold and data.subtrees exclude each other" },
+    { "[model]\nencoder=full\n[data]\n", "train.lr=1,2", "data.train is not set: --set data.train=FILE" },
+    { "[task]\nname=language_modelling\n[model]\nencoder=full:causal=1\ntied=1\n[data]\ntrain=t\n",
+      "model.embedding=0,300,64", "[model] tied = 1: the head reads 300 columns, the embedding has 64" },
+};
+
+START_TEST(told_before_the_first_run)
+{
+    plan_case c = { .each = { late[_i].each } };
+    gsa_sweep_plan plan;
+    rig r;
+    rig_open(&r, late[_i].recipe, GSA_F32, 1);
+    const gsa_status status = make_plan(&r, &c, &plan, &r.error);
+    ck_assert_msg((status == GSA_OK) == !*late[_i].says, "%s", r.error.text);
+    ck_assert_msg(status == GSA_OK || strstr(r.error.text, late[_i].says), "'%s' lacks '%s'", r.error.text, late[_i].says);
+    gsa_sweep_plan_release(&plan);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct watch {
@@ -322,6 +372,39 @@ START_TEST(results_that_cannot_be_kept)
     gsa_put_file(gsa_scratch_path(&r.scratch, "s/results.jsonl"), "[1]\n", 4);
     ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all), GSA_ERR_FORMAT);
     ck_assert_msg(strstr(r.error.text, "results.jsonl:1: no JSON object") && w.begun == 0, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* A file that a later run lacks is told before the first one is trained; a finished run needs none. */
+START_TEST(files_that_are_missing)
+{
+    static const char *const each[] = { "part=train,trian" }, *const one[] = { "part=train" };
+    rig r;
+    watch w = { 0 };
+    gsa_results *all;
+    char train[300], folder[300];
+    rig_open(&r, rig_text, GSA_F32, 1);
+    snprintf(train, sizeof train, "data.train=%s/{part}.tsv", r.scratch.folder);
+    snprintf(folder, sizeof folder, "%s/s", r.scratch.folder);
+    const char *const set[] = { train, "train.epochs=1" };
+    gsa_sweep_options o = {
+        .train = { .recipe = r.path, .overrides = set, .n_overrides = 2, .out = folder, .backend = r.backend },
+        .each = each,
+        .n_each = 1,
+        .begin = on_begin,
+        .end = on_end,
+        .context = &w
+    };
+    ck_assert_int_eq(gsa_sweep(NULL, &o, &all, &r.error), GSA_ERR_IO);
+    ck_assert_msg(strstr(r.error.text, "run 'part-trian/seed-") && strstr(r.error.text, "/trian.tsv'"), "%s", r.error.text);
+    ck_assert_int_eq(w.begun, 0);
+    o.each = one;
+    for (int round = 0; round < 2; round++) {
+        ck_assert_msg(gsa_sweep(NULL, &o, &all, &r.error) == GSA_OK, "%s", r.error.text);
+        gsa_results_release(all);
+        gsa_system_default()->remove(NULL, gsa_scratch_path(&r.scratch, "train.tsv"));
+    }
     rig_close(&r);
 }
 END_TEST
@@ -516,9 +599,14 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)), GSA_TEST(settings_and_families),
-                                           GSA_LOOP(no_plan, GSA_COUNT(bad_plans)) };
-    static const gsa_test run_tests[] = { GSA_TEST(made_once), GSA_TEST(stopped_and_gone_on_with),
-                                          GSA_TEST(results_that_cannot_be_kept), GSA_LOOP(outcomes_sum_up, 3), GSA_LOOP(gold_is_the_file, 2) };
+                                           GSA_LOOP(no_plan, GSA_COUNT(bad_plans)),
+                                           GSA_LOOP(told_before_the_first_run, GSA_COUNT(late)) };
+    static const gsa_test run_tests[] = { GSA_TEST(made_once),
+                                          GSA_TEST(stopped_and_gone_on_with),
+                                          GSA_TEST(results_that_cannot_be_kept),
+                                          GSA_TEST(files_that_are_missing),
+                                          GSA_LOOP(outcomes_sum_up, 3),
+                                          GSA_LOOP(gold_is_the_file, 2) };
     static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages), GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),

@@ -80,11 +80,7 @@ static gsa_status cut_splits(const language_task *t, const gsa_recipe_values *v,
     double number[GSA_SPLITS] = { 0 }, sum = 0;
     int64_t size = 0, at = 0, wanted = 0;
     const int count = parse_split(v->data_split, number);
-    if (*v->data_dev || *v->data_test) return bad_split(v, "data.dev and data.test must not be set beside it", error);
     for (int s = 0; s < count; s++) sum += number[s];
-    if (count == 0) return bad_split(v, "these are no two or three numbers", error);
-    for (int s = 0; s < count && sum > 1; s++)
-        if (number[s] != floor(number[s])) return bad_split(v, "the shares add up to more than 1", error);
     if (t->system->kind(t->system->user, v->data_train, &size) == GSA_FILE_REGULAR && sum > 1 && sum > (double)size)
         return bad_split(v, "the file has fewer bytes", error);
     gsa_status status = GSA_OK;
@@ -191,22 +187,44 @@ static gsa_status read_all(language_task *t, const gsa_task_options *o, gsa_erro
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
 }
 
-static gsa_status check_windows(language_task *t, const gsa_recipe_values *v, gsa_error *error)
+static int64_t window_of(const gsa_recipe_values *v)
 {
-    const int64_t context = v->data_context < 0 ? t->window / 2 : v->data_context;
-    t->step[GSA_SPLIT_TRAIN] = v->data_stride ? v->data_stride : t->window;
-    t->step[GSA_SPLIT_DEV] = t->step[GSA_SPLIT_TEST] = t->window - context;
-    if (t->step[GSA_SPLIT_TRAIN] > t->window)
+    return v->data_window ? v->data_window : DEFAULT_WINDOW;
+}
+
+static int64_t context_of(const gsa_recipe_values *v)
+{
+    return v->data_context < 0 ? window_of(v) / 2 : v->data_context;
+}
+
+static gsa_status check_shares(const gsa_recipe_values *v, gsa_error *error)
+{
+    double number[GSA_SPLITS] = { 0 }, sum = 0;
+    if (!*v->data_split) return GSA_OK;
+    const int count = parse_split(v->data_split, number);
+    if (*v->data_dev || *v->data_test) return bad_split(v, "data.dev and data.test must not be set beside it", error);
+    for (int s = 0; s < count; s++) sum += number[s];
+    if (count == 0) return bad_split(v, "these are no two or three numbers", error);
+    for (int s = 0; s < count && sum > 1; s++)
+        if (number[s] != floor(number[s])) return bad_split(v, "the shares add up to more than 1", error);
+    return GSA_OK;
+}
+
+static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
+{
+    const gsa_recipe_values *v = &recipe->values;
+    const int64_t window = window_of(v), context = context_of(v);
+    if (v->data_stride > window)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "data.stride = %lld is more than data.window = %lld: tokens would be left out",
-                        (long long)v->data_stride, (long long)t->window);
-    if (context >= t->window)
+                        (long long)v->data_stride, (long long)window);
+    if (context >= window)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "data.context = %lld, expected less than data.window = %lld",
-                        (long long)context, (long long)t->window);
-    if (v->model_position == GSA_POSITION_LEARNED && t->window > v->model_position_max)
+                        (long long)context, (long long)window);
+    if (v->model_position == GSA_POSITION_LEARNED && window > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT, "data.window = %lld, and learned positions end at model.position_max = %lld",
-                        (long long)t->window, (long long)v->model_position_max);
-    return GSA_OK;
+                        (long long)window, (long long)v->model_position_max);
+    return check_shares(v, error);
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
@@ -216,10 +234,11 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system, t->units.kind = (int32_t)v->data_tokens;
     t->smoothing = v->train_label_smoothing, t->aux = v->task_aux;
-    t->window = v->data_window ? v->data_window : DEFAULT_WINDOW;
+    t->window = window_of(v);
+    t->step[GSA_SPLIT_TRAIN] = v->data_stride ? v->data_stride : t->window;
+    t->step[GSA_SPLIT_DEV] = t->step[GSA_SPLIT_TEST] = t->window - context_of(v);
     t->id = gsa_alloc(t->system, (size_t)t->window + 1, sizeof *t->id);
     gsa_status status = t->id ? GSA_OK : gsa_out_of_memory(error, "a window", (t->window + 1) * 4);
-    if (status == GSA_OK) status = check_windows(t, v, error);
     if (status == GSA_OK) status = read_all(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
@@ -508,6 +527,7 @@ const gsa_task gsa_task_language_modelling = {
     .name = "language_modelling",
     .metric = "loss",
     .surprise = 1,
+    .check = check,
     .create = create,
     .destroy = destroy,
     .plan = plan,

@@ -249,8 +249,9 @@ static void measure_baseline(span_task *t, const gsa_task_options *o)
 
 /* ---- making one --------------------------------------------------------------------------------------------------------------- */
 
-static gsa_status check_windows(const gsa_recipe_values *v, gsa_error *error)
+static gsa_status check_windows(const gsa_recipe *recipe, gsa_error *error)
 {
+    const gsa_recipe_values *v = &recipe->values;
     if (v->data_stride <= v->data_window || v->data_window == 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "data.stride = %lld is more than data.window = %lld: tokens between windows would not be read",
@@ -259,8 +260,7 @@ static gsa_status check_windows(const gsa_recipe_values *v, gsa_error *error)
 
 static gsa_status fill_task(span_task *t, const gsa_task_options *o, gsa_error *error)
 {
-    gsa_status status = check_windows(&o->recipe->values, error);
-    if (status == GSA_OK) status = read_splits(t, o, error);
+    gsa_status status = read_splits(t, o, error);
     if (status == GSA_OK) status = get_words(t, o, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = number_tokens(t, s, error);
     if (status == GSA_OK) status = make_room(t, error);
@@ -558,6 +558,7 @@ const gsa_task gsa_task_span_extraction = {
     .name = "span_extraction",
     .metric = "f1",
     .rising = 1,
+    .check = check_windows,
     .create = create,
     .destroy = destroy,
     .plan = plan,

@@ -59,6 +59,18 @@ static void tell(const tag_task *t, const gsa_task_options *o, int split)
     o->say(o->context, sentence);
 }
 
+gsa_status gsa_tagging_check_schemes(int32_t read, int32_t learned, int legal, gsa_error *error)
+{
+    if ((read == GSA_SCHEME_NONE) != (learned == GSA_SCHEME_NONE))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the tags of the data are read as %s (data.scheme), but task.scheme = %s: plain tags and spans are "
+                        "nothing alike",
+                        gsa_scheme_name(read), gsa_scheme_name(learned));
+    if (!legal || read != GSA_SCHEME_NONE) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "task.legal = 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
+}
+
 /* A tag that no scheme has, among others in one, is a slip that would be learned and scored as something else (conlleval takes B_PER for no
  * span, and behind I-LOC for one without a type). Who names data.scheme asks for conlleval's reading. */
 static gsa_status check_tags(const gsa_conll *c, int32_t scheme, gsa_error *error)
@@ -88,11 +100,7 @@ static gsa_status settle_schemes(tag_task *t, const gsa_task_options *o, gsa_err
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK && !told; s++)
         if (s == GSA_SPLIT_TRAIN || t->scheme != GSA_SCHEME_NONE) status = check_tags(&t->split[s].conll, t->scheme, error);
     if (status != GSA_OK) return status;
-    if ((t->scheme == GSA_SCHEME_NONE) == (t->learned == GSA_SCHEME_NONE)) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "the tags of the data are read as %s (data.scheme), but task.scheme = %s: plain tags and spans are "
-                    "nothing alike",
-                    gsa_scheme_name(t->scheme), gsa_scheme_name(t->learned));
+    return gsa_tagging_check_schemes(t->scheme, t->learned, t->legal, error);
 }
 
 /* ---- labels, words, characters ------------------------------------------------------------------------------------------------- */
@@ -231,9 +239,6 @@ static gsa_status make_mask(tag_task *t, gsa_error *error)
 {
     const size_t labels = (size_t)t->labels.count;
     if (!t->legal) return GSA_OK;
-    if (t->learned == GSA_SCHEME_NONE)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "task.legal = 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
     t->allowed = gsa_alloc(t->system, labels + 2, labels);
     if (!t->allowed) return gsa_out_of_memory(error, "legal tags", t->labels.count * (int64_t)(labels + 2));
     return gsa_scheme_allowed(t->learned, t->labels.name, t->labels.count, t->allowed, error);

@@ -23,6 +23,13 @@ static void destroy(void *self)
 
 /* ---- making one ---------------------------------------------------------------------------------------------------------------- */
 
+static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
+{
+    const gsa_recipe_values *v = &recipe->values;
+    const int32_t read = (int32_t)v->data_scheme - 1, learned = v->task_scheme ? (int32_t)v->task_scheme - 1 : read;
+    return read < 0 ? GSA_OK : gsa_tagging_check_schemes(read, learned, (int)v->task_legal, error);
+}
+
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
 {
     static const int32_t formats[] = { [GSA_TEXT_AUTO] = GSA_CONLL_AUTO,
@@ -259,7 +266,7 @@ static int facts(const void *self, gsa_fact *facts, int room)
 }
 
 #define TAGGING                                                                                                             \
-    .name = "tagging", .rising = 1, .create = create, .destroy = destroy, .plan = plan, .examples = examples,               \
+    .name = "tagging", .rising = 1, .check = check, .create = create, .destroy = destroy, .plan = plan, .examples = examples,               \
     .lengths = lengths, .targets = targets, .prepare = prepare, .fill = fill, .beside = beside, .loss = gsa_tagging_loss,   \
     .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score, .signature = signature, .save = save,           \
     .facts = facts, .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines, .print = gsa_tagging_print,         \

@@ -83,14 +83,13 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     gsa_text *text = &t->text[split];
     gsa_text_options options = t->options;
     if (!(o->splits >> split & 1)) return GSA_OK;
-    gsa_status status = gsa_sample_of(v, split, &path, &sample, error);
-    if (status != GSA_OK) return status;
+    gsa_sample_of(v, split, &path, &sample);
     if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
     }
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
-    status = gsa_text_read(t->system, path, &options, text, error);
+    gsa_status status = gsa_text_read(t->system, path, &options, text, error);
     if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
@@ -311,6 +310,7 @@ const gsa_task gsa_task_text_classification = {
     .name = "text_classification",
     .metric = "accuracy",
     .rising = 1,
+    .check = gsa_sample_check,
     .create = create,
     .destroy = destroy,
     .plan = plan,

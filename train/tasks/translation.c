@@ -49,14 +49,14 @@ static int is_aligned(const gsa_system *system, const char *text)
 }
 
 /* Without documents there is no context, and nobody thinks so who asks for one. */
-static gsa_status check_documents(const gsa_task_options *o, gsa_error *error)
+static gsa_status check_documents(const gsa_recipe *recipe, gsa_error *error)
 {
-    const gsa_recipe_values *v = &o->recipe->values;
-    const int aligned = is_aligned(o->system, v->model_decoder), limited = v->data_previous_tokens > 0;
+    const gsa_recipe_values *v = &recipe->values;
+    const int aligned = is_aligned(recipe->ini.system, v->model_decoder), limited = v->data_previous_tokens > 0;
     char place[512];
     if (v->data_documents) return GSA_OK;
-    if (aligned) gsa_recipe_place(o->recipe, "model", "decoder", place, sizeof place);
-    else gsa_recipe_place(o->recipe, "data", limited ? "previous_tokens" : "previous", place, sizeof place);
+    if (aligned) gsa_recipe_place(recipe, "model", "decoder", place, sizeof place);
+    else gsa_recipe_place(recipe, "data", limited ? "previous_tokens" : "previous", place, sizeof place);
     if (aligned)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "%s: model.decoder = %s aligns sentences, of which there is one in an example: cross:align=1 is for "
@@ -68,16 +68,17 @@ static gsa_status check_documents(const gsa_task_options *o, gsa_error *error)
         place, limited ? "previous_tokens" : "previous", (long long)(limited ? v->data_previous_tokens : v->data_previous));
 }
 
+static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
+{
+    if (*recipe->values.model_decoder) return check_documents(recipe, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
+                    "and the source");
+}
+
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
-    if (!*v->model_decoder)
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
-            "and the source");
-    gsa_status status = check_documents(o, error);
-    if (status != GSA_OK) return status;
     gsa_translation *t = gsa_alloc_zero(o->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = o->system, t->decoder = v->model_decoder;
@@ -94,7 +95,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
                                           .tokens = (int32_t)v->data_tokens,
                                           .documents = (int32_t)v->data_documents };
     t->previous = v->data_documents ? v->data_previous : 0, t->previous_tokens = v->data_previous_tokens;
-    status = gsa_translation_read(t, o, error);
+    const gsa_status status = gsa_translation_read(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
     return status;
@@ -124,9 +125,7 @@ static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *pl
 {
     const gsa_translation *t = self;
     const gsa_recipe_values *v = &o->recipe->values;
-    if (o->memory_layer >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "encoder %s reads a memory, which the decoder alone has: put cross into model.decoder", o->encoder);
+    (void)error;
     *plan = (gsa_plan){ .sequence = { "source", "target" },
                         .run = { { .stack = "encoder", .sequence = "source" },
                                  { .stack = "decoder", .sequence = "target", .memory = "encoder" } },
@@ -269,6 +268,7 @@ const gsa_task gsa_task_translation = {
     .name = "translation",
     .metric = "loss",
     .surprise = 1,
+    .check = check,
     .create = create,
     .destroy = destroy,
     .plan = plan,
