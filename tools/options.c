@@ -146,14 +146,22 @@ static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words
     return add_value(args, index, value, error);
 }
 
+/* What names a model may have been meant. */
+static const char *model_hint(const gsa_verb *verb)
+{
+    for (int i = 0; i < verb->n_options; i++)
+        if (strcmp(verb->options[i].name, "model") == 0) return "; a trained model is named by --model DIR";
+    return "";
+}
+
 static gsa_status add_operand(gsa_args *args, const char *word, gsa_error *error)
 {
     const gsa_verb *verb = args->verb;
     char shown[GSA_SHOWN];
     if (args->n_operands == verb->most)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' does not know what to do with %s: usage: %s%s%s%s [options]",
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' does not know what to do with %s: usage: %s%s%s%s [options]%s",
                         GSA_VERB_CALLED(verb), gsa_word_show(word, shown), GSA_VERB_CALLED(verb), *verb->operands ? " " : "",
-                        verb->operands);
+                        verb->operands, model_hint(verb));
     args->operands[args->n_operands++] = word;
     return GSA_OK;
 }

@@ -52,6 +52,20 @@ static void write_markdown(const gsa_table *table, gsa_output *out)
     }
 }
 
+/* A file of results, or a folder of runs that holds one. */
+static gsa_status read_operand(const gsa_system *system, const char *path, gsa_results *results, gsa_error *error)
+{
+    char file[4096];
+    if (system->kind(system->user, path, NULL) != GSA_FILE_FOLDER) return gsa_results_read(results, path, error);
+    snprintf(file, sizeof file, "%s/results.jsonl", path);
+    if (system->kind(system->user, file, NULL) != GSA_FILE_ABSENT) return gsa_results_read(results, file, error);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "folder '%s' holds no results.jsonl: gsa train --seeds or --each writes one into the folder of its runs, "
+        "--results FILE anywhere",
+        path);
+}
+
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_results *results = NULL;
@@ -59,7 +73,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     gsa_output *out;
     gsa_status status = gsa_results_create(gsa_args_system(args), &results, error);
     for (int i = 0; i < gsa_args_operands(args) && status == GSA_OK; i++)
-        status = gsa_results_read(results, gsa_args_operand(args, i), error);
+        status = read_operand(gsa_args_system(args), gsa_args_operand(args, i), results, error);
     if (status == GSA_OK) status = gsa_results_table(results, &table, error);
     if (status == GSA_OK) status = gsa_output_open(gsa_args_system(args), "-", &out, error);
     if (status == GSA_OK) {
@@ -71,14 +85,17 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     return status;
 }
 
-const gsa_verb gsa_verb_table = { .name = "table",
-                                  .summary = "make a Markdown table of the results of many runs",
-                                  .operands = "RESULTS.jsonl...",
-                                  .least = 1,
-                                  .most = FILES,
-                                  .notes = "Reads the lines that gsa train --seeds, --each and --results write. A row for "
-                                           "each recipe, encoder and value of what was "
-                                           "varied: mean and standard deviation (n - 1) over its seeds; rows of averages "
-                                           "over names that are no keys; seconds of a "
-                                           "run, on its machine.",
-                                  .run = run };
+const gsa_verb gsa_verb_table = {
+    .name = "table",
+    .summary = "make a Markdown table of the results of many runs",
+    .operands = "RESULTS.jsonl...",
+    .least = 1,
+    .most = FILES,
+    .notes = "Reads the lines that gsa train --seeds, --each and --results write; a folder of runs stands for "
+             "its results.jsonl. A row for "
+             "each recipe, encoder and value of what was "
+             "varied: mean and standard deviation (n - 1) over its seeds; rows of averages "
+             "over names that are no keys; seconds of a "
+             "run, on its machine.",
+    .run = run
+};

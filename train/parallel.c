@@ -56,6 +56,9 @@ static gsa_status read_files(const gsa_system *system, const char *path, const g
     for (int s = 0; s < GSA_SIDES && status == GSA_OK; s++) {
         if (snprintf(name, sizeof name, "%s.%s", path, o->suffix[s]) >= PATH)
             return gsa_fail(error, GSA_ERR_LIMIT, "the path '%.60s...' has more than %d bytes", path, PATH - 1);
+        if (system->kind(system->user, name, NULL) == GSA_FILE_ABSENT)
+            return gsa_fail(error, GSA_ERR_IO, "there is no file '%s': '%s' with '.%s' of data.%s behind it", name, path,
+                            o->suffix[s], s == GSA_SOURCE ? "source" : "target");
         status = gsa_parallel_read_lines(system, name, o, &side[s], error);
     }
     if (status == GSA_OK && o->documents) status = check_borders(side, error);

@@ -253,6 +253,25 @@ static gsa_status resolve(gsa_recipe *recipe, gsa_error *error)
     return status == GSA_OK ? check_encoder(recipe, error) : status;
 }
 
+/* An override, or what keys a name without its section may have meant. */
+static gsa_status set_one(gsa_recipe *recipe, const char *text, gsa_error *error)
+{
+    char meant[LIST] = "";
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    const gsa_status status = gsa_ini_set(&recipe->ini, text, error);
+    const size_t bytes = strcspn(text, ".= ");
+    if (status == GSA_OK || status == GSA_ERR_MEMORY || text[bytes] == '.') return status;
+    for (int i = 0; i < count; i++) {
+        const size_t used = strlen(meant);
+        if (strlen(keys[i].name) == bytes && strncmp(keys[i].name, text, bytes) == 0)
+            snprintf(meant + used, sizeof meant - used, "%s%s.%s", used ? " or " : ": ", keys[i].section, keys[i].name);
+    }
+    const size_t room = sizeof error->text, used = strlen(error->text);
+    if (used < room) snprintf(error->text + used, room - used, "%s", meant);
+    return status;
+}
+
 gsa_status gsa_recipe_read(const gsa_system *system, const char *path, const char *const *overrides, int n_overrides,
                            gsa_recipe *recipe, gsa_error *error)
 {
@@ -260,7 +279,7 @@ gsa_status gsa_recipe_read(const gsa_system *system, const char *path, const cha
     if (!error) error = &own;
     *recipe = (gsa_recipe){ 0 };
     gsa_status status = gsa_ini_read(system, path, &recipe->ini, error);
-    for (int i = 0; i < n_overrides && status == GSA_OK; i++) status = gsa_ini_set(&recipe->ini, overrides[i], error);
+    for (int i = 0; i < n_overrides && status == GSA_OK; i++) status = set_one(recipe, overrides[i], error);
     if (status == GSA_OK) status = resolve(recipe, error);
     if (status != GSA_OK) gsa_recipe_release(recipe);
     return status;

@@ -68,6 +68,22 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
     return status;
 }
 
+/* {NAME} of a name that --each should have replaced. */
+static gsa_status check_names(const gsa_session *s, gsa_error *error)
+{
+    const gsa_recipe_values *v = &s->recipe.values;
+    const char *const key[] = { "train", "dev", "test" }, *const path[] = { v->data_train, v->data_dev, v->data_test };
+    for (int i = 0; i < 3; i++) {
+        const char *open = strchr(path[i], '{'), *close = open ? strchr(open, '}') : NULL;
+        if (!close || s->system->kind(s->system->user, path[i], NULL) != GSA_FILE_ABSENT) continue;
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "data.%s = %s: there is no such file, and {%.*s} is no value: --each %.*s=VALUE,VALUE,... gives it some", key[i],
+            path[i], (int)(close - open - 1), open + 1, (int)(close - open - 1), open + 1);
+    }
+    return GSA_OK;
+}
+
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
                               gsa_error *error)
 {
@@ -77,6 +93,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
+    if (status == GSA_OK && options->splits) status = check_names(s, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)

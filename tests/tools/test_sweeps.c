@@ -77,6 +77,10 @@ START_TEST(seeds_and_encoders)
                           110) == 0,
                   "%s", ran.out);
     ck_assert_ptr_nonnull(strstr(ran.out, "\n| full*2 | "));
+    char *const of_file = strdup(ran.out);
+    run(ARGS("table", "runs")); /* a folder of runs stands for its results */
+    ck_assert_str_eq(ran.out, of_file);
+    free(of_file);
     gsa_cli_leave();
 }
 END_TEST
@@ -111,6 +115,8 @@ START_TEST(compared)
         { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" }, "has no metric 'f1'; it has mse" },
         { { "compare", "runs/encoder-star" }, "A B" },
         { { "table", "none.jsonl" }, "none.jsonl" },
+        { { "table", "runs/encoder-star/seed-3" }, "folder 'runs/encoder-star/seed-3' holds no results.jsonl" },
+        { { "eval", "runs/encoder-star/seed-3" }, "a trained model is named by --model DIR" },
     };
     for (int i = 0; i < GSA_COUNT(wrong); i++) {
         gsa_cli_run(wrong[i].args, NULL, &ran);

@@ -92,7 +92,7 @@ static const struct {
     { "", "", "p.en: the file holds no sentence", { .lower = 0 } },
     { "a\n\xff\n", "x\ny\n", "p.en:2: invalid UTF-8 at byte 1 of the line", { .lower = 0 } },
     { "a\n", "x\n", "data.source is 'en' and data.target is '': two files need both, one none", { .suffix = { "en", "" } } },
-    { "a\n", "x\n", "p.fr'", { .suffix = { "fr", "de" } } },
+    { "a\n", "x\n", "p.fr': '", { .suffix = { "fr", "de" } } },
     { "a\tx\nb\n", NULL, "p.tsv:2: the line has 1 column, expected 2 with tabs between them", { .lower = 0 } },
     { "a\tx\ty\n", NULL, "p.tsv:1: the line has 3 columns, expected 2", { .lower = 0 } },
     { "a\tx\n", NULL, "expected a list of source, target and -", { .columns = "source,a" } },

@@ -344,6 +344,8 @@ static const struct {
     /* overrides */
     { MODEL, "train.epochs", "--set 'train.epochs': expected section.key=value" },
     { MODEL, "epochs=3", "--set 'epochs=3': expected section.key=value" },
+    { MODEL, "epochs=3", "--set 'epochs=3': expected section.key=value: train.epochs" },
+    { MODEL, "hold = 3", "expected section.key=value: train.hold or data.hold" },
     { MODEL, "=3", "--set '=3': expected section.key=value" },
     { MODEL, "train.=3", "expected section.key=value" },
     { MODEL, "train.epoch=3", "--set train.epoch: unknown key 'epoch' of [train]" },
