@@ -62,6 +62,14 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
                                  const gsa_sequences *sequences, gsa_error *error);
 int64_t gsa_stack_batch_edges(const gsa_stack_batch *batch); /* of one layer each of the segments, for reports */
 
+/* What a forward pass over the batch has to do, all layers together; phases that no readout depends on do not count. */
+typedef struct gsa_stack_counts {
+    int64_t examples, tokens;
+    int64_t nodes; /* of every kind, once: those that have states */
+    int64_t edges, read; /* all; those that end in nodes of the sequence. In a per-head phase each head has its own */
+} gsa_stack_counts;
+gsa_stack_counts gsa_stack_batch_count(const gsa_stack_batch *batch);
+
 /* ---- looking inside: the attention weights of a forward pass
  * A layer runs the patterns of its segment, numbered in the order of the spec; a pattern has its schema's phases. */
 int gsa_stack_patterns(const gsa_stack *stack, int layer); /* of layer 0 .. gsa_stack_layers - 1 */

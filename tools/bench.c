@@ -1,6 +1,8 @@
 /* gsa bench - how long kernels, graphs and training take, several side by side. */
+#define _DEFAULT_SOURCE /* getloadavg */
 #include "bench.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
 
@@ -8,14 +10,16 @@ gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error)
 {
     gsa_bench_case *more = gsa_resize(bench->system, bench->cases, (size_t)bench->n_cases + 1, sizeof *more);
     double *seconds = gsa_alloc_zero(bench->system, (size_t)bench->runs * GSA_BENCH_SERIES, sizeof *seconds);
+    char *skipped = gsa_alloc_zero(bench->system, GSA_ERROR_SIZE, 1);
     if (more) bench->cases = more;
-    if (!more || !seconds) {
+    if (!more || !seconds || !skipped) {
         gsa_release(bench->system, seconds);
+        gsa_release(bench->system, skipped);
         gsa_out_of_memory(error, "bench cases", (int64_t)sizeof *more);
         return NULL;
     }
     gsa_bench_case *made = &bench->cases[bench->n_cases++];
-    *made = (gsa_bench_case){ .seconds = seconds, .facts = json_object() };
+    *made = (gsa_bench_case){ .seconds = seconds, .skipped = skipped, .facts = json_object() };
     return made;
 }
 
@@ -76,10 +80,11 @@ static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
 /* Round -1 warms up: its times are overwritten by round 0. */
 static gsa_status measure(gsa_bench *bench, gsa_error *error)
 {
-    for (int round = -1; round < bench->runs; round++) {
+    for (int round = bench->no_warm_up ? 0 : -1; round < bench->runs; round++) {
         for (int c = 0; c < bench->n_cases; c++) {
             gsa_bench_case *one = &bench->cases[c];
             double seconds[GSA_BENCH_SERIES] = { 0 };
+            if (*one->skipped) continue;
             const gsa_status status = one->run(one->state, seconds, error);
             if (status != GSA_OK) return status;
             for (int s = 0; s < bench->n_series; s++) one->seconds[s * bench->runs + (round < 0 ? 0 : round)] = seconds[s];
@@ -111,9 +116,24 @@ static void end(gsa_bench *bench)
         if (bench->cases[c].release) bench->cases[c].release(bench->cases[c].state);
         json_decref(bench->cases[c].facts);
         gsa_release(bench->system, bench->cases[c].seconds);
+        gsa_release(bench->system, bench->cases[c].skipped);
     }
+    for (int p = 0; p < bench->n_plans; p++) gsa_sweep_plan_release(&bench->plans[p]);
     gsa_release(bench->system, bench->cases);
     gsa_registry_release(bench->registry);
+}
+
+static double load_now(void)
+{
+    double load;
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
+/* A training has many steps in a round. */
+static int rounds_of(const gsa_args *args)
+{
+    const int train = strcmp(gsa_args_operand(args, 0), "train") == 0;
+    return train && !gsa_args_given(args, "runs") ? 1 : (int)gsa_args_number(args, "runs", 1);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
@@ -122,7 +142,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                         .args = args,
                         .what = gsa_args_operand(args, 0),
                         .rate = { "GFLOP/s", "gflops", 1e-9 },
-                        .runs = (int)gsa_args_number(args, "runs", 1),
+                        .runs = rounds_of(args),
+                        .load = load_now(),
                         .threads = gsa_thread_count(args) };
     const char *json = gsa_args_text(args, "json");
     gsa_status status = add_cases(&bench, error);
@@ -147,7 +168,13 @@ static const gsa_option options[] = {
       "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512; N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
     { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },
-    { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up" },
+    { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up; train: 1, its first step warms up" },
+    { "each", GSA_OPTION_TEXTS, "NAME=VALUE,VALUE...", NULL, NULL, 0, 0,
+      "train: a case for each value, as gsa train has it; repeatable, all combinations" },
+    { "steps", GSA_OPTION_NUMBER, "N", NULL, "the whole recipe, with its evaluations", 1, 1000000,
+      "train: so many steps are timed, after one that warms up, and nothing else is done" },
+    { "memory", GSA_OPTION_NUMBER, "MIB", NULL, "three quarters of the machine's", 0, 1 << 30,
+      "train: a case that takes more is skipped, and says so; 0: no limit" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
     GSA_OPTION_ROW_SET,

@@ -7,9 +7,10 @@
 #include <jansson.h>
 #include "bench_ceilings.h"
 #include "graph/batch.h"
+#include "train/sweep.h"
 #include "verbs.h"
 
-enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8 };
+enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8, GSA_BENCH_RECIPES = 16 };
 
 typedef struct gsa_bench_case {
     char name[96], detail[64];           /* "star:cyclic=0", "n=512" */
@@ -18,6 +19,7 @@ typedef struct gsa_bench_case {
     double floor[GSA_BENCH_SERIES];      /* seconds below which no run of the series can be; 0: not known */
     const char *bound[GSA_BENCH_SERIES]; /* what the floor is made of: "memory", "compute" */
     double items;                        /* edges or tokens, for ns an item; 0: not shown */
+    char *skipped;                       /* [GSA_ERROR_SIZE] why the case could not be measured; empty: it was */
     void *state;
     gsa_status (*run)(void *state, double *seconds, gsa_error *error);
     gsa_status (*explain)(void *state, gsa_output *out, gsa_error *error); /* or NULL */
@@ -44,10 +46,13 @@ typedef struct gsa_bench {
     const char *series[GSA_BENCH_SERIES];
     gsa_bench_rate rate;
     int n_series, runs, threads;
+    double load; /* of the machine before anything was measured: processes that ran, on average over a minute; < 0: not known */
     gsa_bench_case *cases;
     int n_cases;
     gsa_bench_side sides[GSA_BENCH_SIDES]; /* kernel alone */
     int n_sides;
+    gsa_sweep_plan plans[GSA_BENCH_RECIPES]; /* train alone */
+    int n_plans, no_warm_up;                 /* no_warm_up: no round is needed that is not counted */
 } gsa_bench;
 
 /* A new case at the end of bench->cases, zeroed; NULL and a sentence without memory. Its address holds until the next call. */

@@ -29,6 +29,13 @@ static int has_floor(const gsa_bench *bench)
     return 0;
 }
 
+static int has_rate(const gsa_bench *bench, int series)
+{
+    for (int c = 0; c < bench->n_cases; c++)
+        if (bench->cases[c].flops[series] > 0) return 1;
+    return 0;
+}
+
 static void write_floor(const gsa_bench_case *one, int series, double seconds, gsa_output *out)
 {
     if (one->floor[series] > 0 && seconds > 0)
@@ -41,7 +48,7 @@ static void write_header(const gsa_bench *bench, gsa_output *out)
     gsa_output_format(out, "%-24s %-14s", bench->what, "");
     for (int s = 0; s < bench->n_series; s++) {
         gsa_output_format(out, " %12s ms %7s", bench->series[s], "spread");
-        if (bench->cases[0].flops[s] > 0) gsa_output_format(out, " %8s", bench->rate.name);
+        if (has_rate(bench, s)) gsa_output_format(out, " %8s", bench->rate.name);
         if (has_floor(bench)) gsa_output_format(out, " %5s %-7s", "floor", "binds");
         if (bench->cases[0].items > 0) gsa_output_format(out, " %9s", "ns/item");
     }
@@ -55,10 +62,16 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
     for (int c = 0; c < bench->n_cases; c++) {
         const gsa_bench_case *one = &bench->cases[c];
         gsa_output_format(out, "%-24s %-14s", one->name, one->detail);
+        if (*one->skipped) {
+            gsa_output_format(out, " skipped: %s\n", one->skipped);
+            continue;
+        }
         for (int s = 0; s < bench->n_series; s++) {
             const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
-            gsa_output_format(out, " %15.4f %6.1f%%", 1e3 * t.median, t.median > 0 ? 100 * (t.high - t.low) / t.median : 0);
-            if (bench->cases[0].flops[s] > 0)
+            gsa_output_format(out, " %15.4f", 1e3 * t.median);
+            if (bench->runs < 2) gsa_output_format(out, " %7s", "-");
+            else gsa_output_format(out, " %6.1f%%", t.median > 0 ? 100 * (t.high - t.low) / t.median : 0);
+            if (has_rate(bench, s))
                 gsa_output_format(out, " %8.2f", t.median > 0 ? bench->rate.unit * one->flops[s] / t.median : 0);
             if (has_floor(bench)) write_floor(one, s, t.median, out);
             if (bench->cases[0].items > 0)
@@ -66,8 +79,9 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
         }
         gsa_output_text(out, "\n");
     }
-    gsa_output_format(out, "%d rounds after a warm-up, %d thread%s, GEMM: %s\n", bench->runs, bench->threads,
-                      bench->threads > 1 ? "s" : "", gsa_gemm_library());
+    gsa_output_format(out, "%d round%s%s, %d thread%s, GEMM: %s; load before: %.2f\n", bench->runs,
+                      bench->runs > 1 ? "s" : "", bench->no_warm_up ? "" : " after a warm-up", bench->threads,
+                      bench->threads > 1 ? "s" : "", gsa_gemm_library(), bench->load);
     for (int i = 0; i < bench->n_sides; i++)
         if (i == 0 || bench->sides[i].threads != bench->sides[i - 1].threads)
             gsa_ceilings_write(&bench->sides[i].ceilings, out);
@@ -77,6 +91,8 @@ static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
 {
     json_t *object = json_pack("{s:s, s:s}", "name", one->name, "detail", one->detail);
     json_object_update(object, one->facts);
+    if (*one->skipped) json_object_set_new(object, "skipped", json_string(one->skipped));
+    if (*one->skipped) return object;
     for (int s = 0; s < bench->n_series; s++) {
         const gsa_spread t = spread_of(one->seconds + s * bench->runs, bench->runs);
         json_object_set_new(object, bench->series[s],
@@ -104,8 +120,9 @@ gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_er
     if (status != GSA_OK) return status;
     json_t *cases = json_array();
     for (int c = 0; c < bench->n_cases; c++) json_array_append_new(cases, case_json(bench, &bench->cases[c]));
-    json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION, "gemm",
-                            gsa_gemm_library(), "runs", bench->runs, "threads", bench->threads, "cases", cases);
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:f, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION, "build",
+                            gsa_build(), "gemm", gsa_gemm_library(), "load", bench->load, "runs", bench->runs, "threads",
+                            bench->threads, "cases", cases);
     json_t *ceilings = json_array();
     for (int i = 0; i < bench->n_sides; i++)
         if (bench->sides[i].ceilings.threads > 0)

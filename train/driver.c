@@ -18,7 +18,7 @@ static const gsa_recipe_values *values(const gsa_trainer *t)
 static gsa_status check_selection(gsa_trainer *t, gsa_error *error)
 {
     const gsa_session *s = &t->session;
-    if (s->task->examples(s->self, GSA_SPLIT_DEV) > 0) return GSA_OK;
+    if (t->options->steps_alone || s->task->examples(s->self, GSA_SPLIT_DEV) > 0) return GSA_OK;
     if (values(t)->train_early_stop > 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "train.early_stop = %lld needs development data, and there is none",
                         (long long)values(t)->train_early_stop);
@@ -185,7 +185,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .device = o->device,
                                           .build = o->build,
                                           .threads = o->threads,
-                                          .splits = 7,
+                                          .splits = o->steps_alone ? 1u << GSA_SPLIT_TRAIN : 7,
                                           .backend = o->backend,
                                           .say = gsa_trainer_say,
                                           .context = t,
@@ -233,6 +233,7 @@ static void note_due(gsa_trainer *t)
     if (last || (v->train_eval_every ? c->step % v->train_eval_every == 0 : epoch_ends)) c->due |= GSA_DUE_EVALUATION;
     if (last || (v->train_checkpoint_every ? c->step % v->train_checkpoint_every == 0 : epoch_ends))
         c->due |= GSA_DUE_CHECKPOINT;
+    if (t->options->steps_alone) c->due &= GSA_DUE_EPOCH;
 }
 
 /* The result tells of the best model where that one is kept, else of the last. */
@@ -353,8 +354,14 @@ static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *err
 
 static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
 {
-    gsa_score test;
-    json_t *more = json_object();
+    gsa_score test = { 0 };
+    const int steps_alone = t->options->steps_alone;
+    json_t *more = steps_alone ? gsa_trainer_counts(t) : json_object();
+    if (steps_alone) {
+        const gsa_status told = gsa_trainer_result(t, &test, more, result, error);
+        json_decref(more);
+        return told;
+    }
     gsa_trainer_swap_kept(t);
     gsa_status status =
         t->folder ? write_outcomes(t, &test, error) : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);

@@ -157,6 +157,10 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     if (test->examples > 0) json_object_set_new(r, name, gsa_json_number(gsa_score_metric(s->task, test)));
     if (test->examples > 0) gsa_json_metrics(r, s->task, "test", test);
     for (int i = 0; i < n; i++) json_object_set_new(r, facts[i].name, gsa_json_number(facts[i].value));
+    if (s->recipe.values.task_name == GSA_TASK_LANGUAGE_MODELLING) {
+        const double degree = gsa_session_in_degree(s);
+        if (degree > 0) json_object_set_new(r, "in_degree", gsa_json_number(degree));
+    }
     const double seconds = gsa_seconds() - t->started;
     json_object_set_new(r, "epochs", json_integer(t->counts.epoch));
     json_object_set_new(r, "steps", json_integer(t->counts.step));

@@ -68,6 +68,11 @@ gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *mor
 gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
 /* "FOLDER/NAME", released by the caller; NULL after a failure. */
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error);
+/* counts.c */
+json_t *gsa_trainer_counts(const gsa_trainer *t); /* of the last batch: examples, tokens, nodes, edges */
+/* Edges that end in a token, on average over the layers and the tokens of the longest example to train on; 0 where that is not told by
+ * the length. */
+double gsa_session_in_degree(const gsa_session *session);
 /* The task's metrics beside the first: "dev_f1". */
 void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split, const gsa_score *score);
 /* encoder, and decoder where there is one. */
