@@ -84,8 +84,8 @@ static double median_of(const gsa_system *system, const json_t *ms)
 /* Of the last round; but the steps of all, and the largest peak. */
 static void note_facts(const gsa_system *system, json_t *facts, const json_t *told, int64_t peak)
 {
-    static const char *const keys[] = { "encoder", "decoder",    "steps",      "examples", "tokens", "nodes", "edges",
-                                        "in_degree", "parameters", "tape_bytes", "seconds" };
+    static const char *const keys[] = { "encoder", "decoder",   "steps",      "examples",   "tokens", "nodes",
+                                        "edges",   "in_degree", "parameters", "tape_bytes", "seconds" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(told, keys[i]);
         if (value) json_object_set(facts, keys[i], value);
@@ -112,8 +112,8 @@ static gsa_status run_case(void *state, double *seconds, gsa_error *error)
     int64_t peak;
     const gsa_status status = gsa_child_run(one->bench->system, &work, &text, &peak, error);
     if (status == GSA_ERR_MEMORY && one->most_bytes > 0) {
-        snprintf(slot->skipped, GSA_ERROR_SIZE, "not within --memory %lld MiB: %.900s",
-                 (long long)(one->most_bytes >> 20), error->text);
+        snprintf(slot->skipped, GSA_ERROR_SIZE, "not within --memory %lld MiB: %.900s", (long long)(one->most_bytes >> 20),
+                 error->text);
         return GSA_OK;
     }
     if (status != GSA_OK) return gsa_fail_at(error, status, "%s", slot->name);

@@ -9,6 +9,7 @@ extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_compare, gsa_ver
     gsa_verb_help, gsa_verb_predict, gsa_verb_table,
     gsa_verb_topologies, gsa_verb_topology, gsa_verb_train;
 extern const gsa_verb gsa_verb_average;
+extern const gsa_verb gsa_verb_chart;
 
 /* All verbs, in the order that people meet them. */
 const gsa_verb *const *gsa_verbs(int *count);
