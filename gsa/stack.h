@@ -67,6 +67,7 @@ typedef struct gsa_stack_counts {
     int64_t examples, tokens;
     int64_t nodes; /* of every kind, once: those that have states */
     int64_t edges, read; /* all; those that end in nodes of the sequence. In a per-head phase each head has its own */
+    int64_t scores;      /* one for each edge and head: numbers that are not kept */
 } gsa_stack_counts;
 gsa_stack_counts gsa_stack_batch_count(const gsa_stack_batch *batch);
 

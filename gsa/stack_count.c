@@ -38,6 +38,7 @@ gsa_stack_counts gsa_stack_batch_count(const gsa_stack_batch *batch)
         if (step->what != GSA_STEP_PHASE || !step->needed || gsa_step_phase(stack, step)->aggregate == GSA_NONE) continue;
         gsa_batch_edges(batch->batch[step->part], step->phase, NULL, &edges);
         counts.edges += edges.edge_total;
+        counts.scores += edges.edge_total * (gsa_step_phase(stack, step)->per_head ? 1 : stack->settings.heads);
         counts.read += edges_into_sequence(batch, step, &edges);
     }
     return counts;

@@ -144,6 +144,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                         .rate = { "GFLOP/s", "gflops", 1e-9 },
                         .runs = rounds_of(args),
                         .load = load_now(),
+                        .counts_cpu = strcmp(gsa_args_text(args, "clock"), "cpu") == 0,
                         .threads = gsa_thread_count(args) };
     const char *json = gsa_args_text(args, "json");
     gsa_status status = add_cases(&bench, error);
@@ -168,13 +169,17 @@ static const gsa_option options[] = {
       "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512; N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
     { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },
-    { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000, "rounds; each runs every case once, after one that warms up; train: 1, its first step warms up" },
+    { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000,
+      "rounds; each runs every case once, after one that warms up; train: 1, its first step warms up" },
     { "each", GSA_OPTION_TEXTS, "NAME=VALUE,VALUE...", NULL, NULL, 0, 0,
       "train: a case for each value, as gsa train has it; repeatable, all combinations" },
     { "steps", GSA_OPTION_NUMBER, "N", NULL, "the whole recipe, with its evaluations", 1, 1000000,
       "train: so many steps are timed, after one that warms up, and nothing else is done" },
     { "memory", GSA_OPTION_NUMBER, "MIB", NULL, "three quarters of the machine's", 0, 1 << 30,
       "train: a case that takes more is skipped, and says so; 0: no limit" },
+    { "clock", GSA_OPTION_CHOICE, "wall|cpu", "wall", NULL, 0, 0,
+      "cpu: kernel, train and generate count the time in which their threads computed: where other work goes on, with "
+      "--threads 1" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
     GSA_OPTION_ROW_SET,

@@ -46,6 +46,7 @@ typedef struct gsa_bench {
     const char *series[GSA_BENCH_SERIES];
     gsa_bench_rate rate;
     int n_series, runs, threads;
+    int counts_cpu; /* --clock cpu */
     double load; /* of the machine before anything was measured: processes that ran, on average over a minute; < 0: not known */
     gsa_bench_case *cases;
     int n_cases;

@@ -13,6 +13,7 @@ typedef struct gsa_trial { /* one loop that all threads run, each on its own pie
     const int32_t *rows;
     int64_t bytes, repeats; /* of a thread's piece */
     int32_t columns;        /* > 0: rows are read; bytes 0: nothing is */
+    int counts_cpu;
 } gsa_trial;
 
 static void run(void *context, int64_t item)
@@ -33,9 +34,9 @@ static double best_of(gsa_team *team, int threads, gsa_trial *trial)
 {
     double best = 0;
     for (int i = 0; i < TRIES; i++) {
-        const double start = gsa_now();
+        const double start = gsa_clock_now(trial->counts_cpu);
         gsa_team_run(team, threads, run, trial);
-        const double seconds = gsa_now() - start;
+        const double seconds = (gsa_clock_now(trial->counts_cpu) - start) / (trial->counts_cpu ? threads : 1);
         if (i == 0 || seconds < best) best = seconds;
     }
     return best > 0 ? best : 1e-9;
@@ -68,10 +69,10 @@ static void measure_rows(gsa_team *team, gsa_trial *trial, int32_t *rows, gsa_ce
     c->rows = (double)(trial->bytes * c->threads) / best_of(team, c->threads, trial);
 }
 
-gsa_status gsa_ceilings_measure(const gsa_system *system, int threads, int64_t row_bytes, gsa_ceilings *ceilings,
-                                gsa_error *error)
+gsa_status gsa_ceilings_measure(const gsa_system *system, int threads, int64_t row_bytes, int counts_cpu,
+                                gsa_ceilings *ceilings, gsa_error *error)
 {
-    gsa_trial trial = { .probe = gsa_cpu_probe_of(GSA_CPU_BEST) };
+    gsa_trial trial = { .probe = gsa_cpu_probe_of(GSA_CPU_BEST), .counts_cpu = counts_cpu };
     *ceilings = (gsa_ceilings){ 0 };
     if (!trial.probe) return GSA_OK;
     const int64_t whole = 4 * trial.probe->lanes * (int64_t)sizeof(float),

@@ -15,8 +15,8 @@ typedef struct gsa_ceilings {
     double rows;                      /* bytes a second */
 } gsa_ceilings;
 
-/* The best of a few tries each, some 0.3 s in all. */
-gsa_status gsa_ceilings_measure(const gsa_system *system, int threads, int64_t row_bytes, gsa_ceilings *ceilings,
+/* The best of a few tries each, some 0.3 s in all; counts_cpu: by the clock of gsa_clock_now. */
+gsa_status gsa_ceilings_measure(const gsa_system *system, int threads, int64_t row_bytes, int counts_cpu, gsa_ceilings *ceilings,
                                 gsa_error *error);
 
 /* Bytes a second at which so many bytes can be read at most: the rate of the largest buffer that is no larger. */

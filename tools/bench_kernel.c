@@ -155,10 +155,10 @@ static gsa_status clock_call(gsa_kernel_case *one, gsa_status (*op)(gsa_backend 
     const int64_t one_number = call->edges->rows > 0 ? b->real_bytes : 0;
     gsa_status status = GSA_OK;
     double number;
-    const double start = gsa_now();
+    const double start = gsa_clock_now(one->bench->counts_cpu);
     for (int i = 0; i < calls && status == GSA_OK; i++) status = op(b, call);
     if (status == GSA_OK && !b->shares_host_memory) status = b->download(b, &number, call->out, one_number);
-    *seconds += (gsa_now() - start) / calls;
+    *seconds += (gsa_clock_now(one->bench->counts_cpu) - start) / calls;
     return status;
 }
 
@@ -341,7 +341,8 @@ static gsa_status measure_ceilings(gsa_bench *bench, int side, gsa_error *error)
             bench->sides[side].ceilings = bench->sides[i].ceilings;
             return GSA_OK;
         }
-    return gsa_ceilings_measure(bench->system, bench->sides[side].threads, row, &bench->sides[side].ceilings, error);
+    return gsa_ceilings_measure(bench->system, bench->sides[side].threads, row, bench->counts_cpu,
+                                &bench->sides[side].ceilings, error);
 }
 
 static gsa_status add_sides(gsa_bench *bench, gsa_error *error)

@@ -120,9 +120,9 @@ gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_er
     if (status != GSA_OK) return status;
     json_t *cases = json_array();
     for (int c = 0; c < bench->n_cases; c++) json_array_append_new(cases, case_json(bench, &bench->cases[c]));
-    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:f, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION, "build",
-                            gsa_build(), "gemm", gsa_gemm_library(), "load", bench->load, "runs", bench->runs, "threads",
-                            bench->threads, "cases", cases);
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:i, s:i, s:o}", "bench", bench->what, "version", GSA_VERSION,
+                            "build", gsa_build(), "gemm", gsa_gemm_library(), "clock", bench->counts_cpu ? "cpu" : "wall",
+                            "load", bench->load, "runs", bench->runs, "threads", bench->threads, "cases", cases);
     json_t *ceilings = json_array();
     for (int i = 0; i < bench->n_sides; i++)
         if (bench->sides[i].ceilings.threads > 0)

@@ -23,16 +23,19 @@ static void release(void *state)
 /* ---- in the child ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct gsa_step_times { /* without the first step, which warms up */
+    const gsa_bench *bench;
     json_t *ms;
-    double tokens;
+    double tokens, clock; /* clock: at the last report */
     int64_t seen;
 } gsa_step_times;
 
 static void note_step(void *context, const gsa_progress *progress)
 {
     gsa_step_times *times = context;
+    const double now = gsa_clock_now(times->bench->counts_cpu), cpu_ms = 1e3 * (now - times->clock);
+    times->clock = now;
     if (progress->kind != 0 || times->seen++ == 0) return;
-    json_array_append_new(times->ms, json_real(progress->step_ms));
+    json_array_append_new(times->ms, json_real(times->bench->counts_cpu ? cpu_ms : progress->step_ms));
     times->tokens += 1e-3 * progress->step_ms * progress->tokens_per_second;
 }
 
@@ -40,14 +43,14 @@ static void note_step(void *context, const gsa_progress *progress)
 static gsa_status train(void *context, char **text, gsa_error *error)
 {
     const gsa_train_case *one = context;
-    gsa_step_times times = { .ms = json_array() };
+    gsa_step_times times = { .bench = one->bench, .ms = json_array() };
     gsa_train_options options = one->options;
     char *result = NULL;
     options.progress = note_step, options.context = &times;
-    const double start = gsa_now();
+    const double start = gsa_clock_now(one->bench->counts_cpu);
     const gsa_status status = gsa_train(one->bench->system, &options, &result, error);
     if (status != GSA_OK) return status;
-    const double seconds = gsa_now() - start, steps = (double)json_array_size(times.ms);
+    const double seconds = gsa_clock_now(one->bench->counts_cpu) - start, steps = (double)json_array_size(times.ms);
     if (steps == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "the first step warms up, and no other is left to measure: it takes train.max_steps = 2 at least");
@@ -84,8 +87,8 @@ static double median_of(const gsa_system *system, const json_t *ms)
 /* Of the last round; but the steps of all, and the largest peak. */
 static void note_facts(const gsa_system *system, json_t *facts, const json_t *told, int64_t peak)
 {
-    static const char *const keys[] = { "encoder", "decoder",   "steps",      "examples",   "tokens", "nodes",
-                                        "edges",   "in_degree", "parameters", "tape_bytes", "seconds" };
+    static const char *const keys[] = { "encoder",     "decoder", "steps",     "examples",   "tokens",     "nodes",
+                                        "score_bytes", "edges",   "in_degree", "parameters", "tape_bytes", "seconds" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(told, keys[i]);
         if (value) json_object_set(facts, keys[i], value);

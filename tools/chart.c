@@ -67,11 +67,12 @@ static gsa_status check(const gsa_args *args, const gsa_chart_source *source, gs
 
 static gsa_status draw(const gsa_args *args, const gsa_chart_source *source, const gsa_chart *chart, gsa_error *error)
 {
-    char x_label[LABEL], y_label[LABEL];
+    char x_label[LABEL], y_label[LABEL], first[LABEL];
     const char *title = gsa_args_text(args, "title"), *x = gsa_args_text(args, "x-label"),
                *y = gsa_args_text(args, "y-label");
     label_of(source->x, x_label);
-    label_of(source->y[0], y_label);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(source->y[0], "="), source->y[0]);
+    label_of(first, y_label);
     const gsa_chart_look look = { .title = title ? title : "",
                                   .x_label = x ? x : x_label,
                                   .y_label = y ? y : y_label,
@@ -79,7 +80,7 @@ static gsa_status draw(const gsa_args *args, const gsa_chart_source *source, con
                                   .log_y = source->log_y,
                                   .zero = gsa_args_flag(args, "zero"),
                                   .bytes_x = is_bytes(source->x),
-                                  .bytes_y = is_bytes(source->y[0]) };
+                                  .bytes_y = is_bytes(first) };
     if (chart->skipped > 0)
         fprintf(stderr, "%d case%s left out, skipped when measured\n", chart->skipped, chart->skipped > 1 ? "s" : "");
     return gsa_chart_write(chart, &look, gsa_args_text(args, "out"), error);
@@ -108,7 +109,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 static const gsa_option options[] = {
     { "out", GSA_OPTION_TEXT, "FILE.svg", NULL, NULL, 0, 0, "the picture; - is standard output" },
     { "x", GSA_OPTION_TEXT, "KEY", NULL, NULL, 0, 0, "across: a number, or words, which are put side by side" },
-    { "y", GSA_OPTION_TEXTS, "KEY", NULL, NULL, 0, 0, "upwards: a number; repeatable, each has a line of its own" },
+    { "y", GSA_OPTION_TEXTS, "KEY[=NAME]", NULL, NULL, 0, 0,
+      "upwards: a number; repeatable, each has a line of its own, called NAME" },
     { "series", GSA_OPTION_TEXT, "KEY", NULL, "one line a file", 0, 0,
       "a line for each value; topology: the first word of the encoder" },
     { "where", GSA_OPTION_TEXTS, "KEY=VALUE", NULL, "all records", 0, 0, "draw records of this value alone; repeatable" },

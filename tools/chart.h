@@ -48,7 +48,7 @@ void gsa_chart_release(gsa_chart *chart); /* a zeroed one is fine */
 
 typedef struct gsa_chart_source {
     const char *x, *series; /* series NULL: the file's name where there are several files */
-    const char *const *y;   /* [n_y]: with several each has a line of its own */
+    const char *const *y;   /* [n_y] "key" or "key=name": with several each has a line of its own */
     const char *const *where; /* [n_where] "key=value": other records are left out */
     int n_y, n_where, log_x, log_y, n_files;
 } gsa_chart_source;

@@ -187,16 +187,19 @@ static gsa_status name_series(const reader *r, const json_t *record, char text[T
     return GSA_OK;
 }
 
-static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *key, double x, gsa_error *error)
+static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *y, double x, gsa_error *error)
 {
-    char name[2 * TEXT];
+    char name[2 * TEXT], key[KEY];
     const gsa_chart_source *s = r->source;
     sample one = { .x = x };
+    const char *equals = strchr(y, '=');
+    snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - y) : KEY, y);
     const json_t *value = find(record, key);
     if (!value) return no_key(r, record, key, error);
     if (!number_of(value, &one.y)) return no_number(r, key, value, "a finite number", error);
     if (s->log_y && one.y <= 0) return no_number(r, key, value, "more than 0, as --log-y is given", error);
-    snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "", s->n_y > 1 ? key : "");
+    snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "",
+             s->n_y > 1 ? equals ? equals + 1 : key : "");
     const gsa_status status = find_line(r, name, &one.line, error);
     return status == GSA_OK ? add_sample(r, one, error) : status;
 }

@@ -58,9 +58,14 @@ gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error 
     return gsa_output_commit(out, error);
 }
 
-double gsa_now(void)
+double gsa_clock_now(int counts_cpu)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(counts_cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double gsa_now(void)
+{
+    return gsa_clock_now(0);
 }

@@ -81,6 +81,8 @@ const char *gsa_build(void);
 
 /* Seconds on the monotonic clock. */
 double gsa_now(void);
+/* The same; with counts_cpu those in which this process's threads computed, all together. */
+double gsa_clock_now(int counts_cpu);
 
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);

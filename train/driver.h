@@ -38,7 +38,7 @@ typedef struct gsa_train_options {
     gsa_backend *backend;           /* NULL: made from device and threads; else this one is used, and outlives the call */
     int locked;                     /* 1: the caller holds the lock of the folder that is written to (lock.h) */
     int steps_alone;                /* a measurement: dev and test data are neither read nor evaluated. The result has no metric, but of
-                                       the last batch examples, tokens, nodes, edges (gsa_stack_counts) */
+                                       the last batch examples, tokens, nodes, edges, score_bytes (gsa_stack_counts) */
 } gsa_train_options;
 
 /* Another process that trains in the same folder is refused. Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),

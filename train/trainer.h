@@ -69,7 +69,7 @@ gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
 /* "FOLDER/NAME", released by the caller; NULL after a failure. */
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error);
 /* counts.c */
-json_t *gsa_trainer_counts(const gsa_trainer *t); /* of the last batch: examples, tokens, nodes, edges */
+json_t *gsa_trainer_counts(const gsa_trainer *t); /* of the last batch: examples, tokens, nodes, edges, score_bytes (of a number for each edge and head) */
 /* Edges that end in a token, on average over the layers and the tokens of the longest example to train on; 0 where that is not told by
  * the length. */
 double gsa_session_in_degree(const gsa_session *session);
