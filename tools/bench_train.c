@@ -71,11 +71,11 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of milliseconds, in seconds; 0 without memory. */
+/* Of milliseconds, in seconds; 0 of none, or without memory. */
 static double median_of(const gsa_system *system, const json_t *ms)
 {
     const size_t count = json_array_size(ms);
-    double *x = gsa_alloc(system, count, sizeof *x);
+    double *x = count > 0 ? gsa_alloc(system, count, sizeof *x) : NULL;
     if (!x) return 0;
     for (size_t i = 0; i < count; i++) x[i] = json_real_value(json_array_get(ms, i));
     qsort(x, count, sizeof *x, ascending);

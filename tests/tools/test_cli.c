@@ -49,8 +49,8 @@ static double number_of(const json_t *object, const char *key)
 
 START_TEST(version_and_help)
 {
-    static const char *const verbs[] = { "topologies", "graph", "train", "eval",   "predict",
-                                         "compare",    "table", "bench", "doctor", "help" };
+    static const char *const verbs[] = { "topologies", "graph", "train", "eval",   "predict", "compare",
+                                         "table",      "bench", "chart", "doctor", "help" };
     gsa_cli_enter();
     run(ARGS("--version"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, GSA_VERSION));
