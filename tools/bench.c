@@ -23,28 +23,39 @@ gsa_bench_case *gsa_bench_add(gsa_bench *bench, gsa_error *error)
     return made;
 }
 
+void gsa_bench_detail(const gsa_bench *bench, const char *what, int32_t length, char detail[GSA_BENCH_DETAIL])
+{
+    int batches;
+    gsa_args_numbers(bench->args, "batch", &batches);
+    if (batches > 1) snprintf(detail, GSA_BENCH_DETAIL, "%s=%d x %d", what, length, bench->batch);
+    else snprintf(detail, GSA_BENCH_DETAIL, "%s=%d", what, length);
+}
+
 gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, gsa_error *error)
 {
     static const char *const usual[] = { "ring", "star", "window", "full" };
-    int n_specs, n_lengths;
+    int n_specs, n_lengths, n_batches;
     const char *const *specs = gsa_args_texts(bench->args, "topology", &n_specs);
     const int64_t *lengths = gsa_args_numbers(bench->args, "length", &n_lengths);
+    const int64_t *batches = gsa_args_numbers(bench->args, "batch", &n_batches);
     if (n_specs == 0) specs = usual, n_specs = sizeof usual / sizeof *usual;
     gsa_status status = gsa_open_registry(bench->args, &bench->registry, error);
     for (int s = 0; s < n_specs && status == GSA_OK; s++) {
         gsa_pattern *pattern;
         status = gsa_open_pattern(bench->registry, bench->system, specs[s], &pattern, error);
         if (status != GSA_OK) break;
-        for (int l = 0; l < n_lengths && status == GSA_OK; l++) status = add(bench, pattern, (int32_t)lengths[l], error);
+        for (int i = 0; i < n_lengths * n_batches && status == GSA_OK; i++) {
+            bench->batch = (int32_t)batches[i % n_batches];
+            status = add(bench, pattern, (int32_t)lengths[i / n_batches], error);
+        }
         gsa_pattern_release(pattern);
     }
     return status;
 }
 
-gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, gsa_batch **batch,
-                           gsa_error *error)
+gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, int32_t count,
+                           gsa_batch **batch, gsa_error *error)
 {
-    const int32_t count = (int32_t)gsa_args_number(bench->args, "batch", 1);
     gsa_instance **copies = gsa_alloc(bench->system, (size_t)count, sizeof *copies);
     if (!copies) return gsa_out_of_memory(error, "a batch", count);
     for (int32_t i = 0; i < count; i++) copies[i] = instance;
@@ -160,7 +171,7 @@ static const gsa_option options[] = {
       "kernel, graph: a pattern to measure; generate: a stack, as window:causal=1*6; repeatable" },
     { "length", GSA_OPTION_NUMBERS, "N,N,...", "512", NULL, 0, 1 << 24,
       "kernel, graph: tokens of an example; generate: tokens before those that are timed" },
-    { "batch", GSA_OPTION_NUMBER, "N", "4", NULL, 1, 65536,
+    { "batch", GSA_OPTION_NUMBERS, "N,N,...", "4", NULL, 1, 65536,
       "kernel, graph: examples in the batch; generate: sequences side by side" },
     { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph, generate: attention heads" },
     { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel, generate: numbers of a head" },

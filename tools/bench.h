@@ -10,10 +10,10 @@
 #include "train/sweep.h"
 #include "verbs.h"
 
-enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8, GSA_BENCH_RECIPES = 16 };
+enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8, GSA_BENCH_RECIPES = 16, GSA_BENCH_DETAIL = 64 };
 
 typedef struct gsa_bench_case {
-    char name[96], detail[64];           /* "star:cyclic=0", "n=512" */
+    char name[96], detail[GSA_BENCH_DETAIL]; /* "star:cyclic=0", "n=512" */
     json_t *facts;                       /* of the case, go into the JSON: length, edges, ... */
     double flops[GSA_BENCH_SERIES];      /* of one run of each series, or what bench->rate counts; 0: no rate is shown */
     double floor[GSA_BENCH_SERIES];      /* seconds below which no run of the series can be; 0: not known */
@@ -47,6 +47,7 @@ typedef struct gsa_bench {
     gsa_bench_rate rate;
     int n_series, runs, threads;
     int counts_cpu; /* --clock cpu */
+    int32_t batch;  /* of the case that is added */
     double load; /* of the machine before anything was measured: processes that ran, on average over a minute; < 0: not known */
     gsa_bench_case *cases;
     int n_cases;
@@ -66,12 +67,15 @@ gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_generate(gsa_bench *bench, gsa_error *error);
 
-/* Calls add(bench, pattern, length) for every --topology and --length; without --topology for a few built-ins. */
+/* "n=512", and where there are several batches "n=512 x 4". */
+void gsa_bench_detail(const gsa_bench *bench, const char *what, int32_t length, char detail[GSA_BENCH_DETAIL]);
+
+/* Calls add(bench, pattern, length) for every --topology, --length and --batch (bench->batch); without --topology for a few built-ins. */
 typedef gsa_status gsa_bench_add_pattern(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error);
 gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, gsa_error *error);
 /* `count` copies of one example of the pattern, joined: the batch that is measured. */
-gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, gsa_batch **batch,
-                           gsa_error *error);
+gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, int32_t count,
+                           gsa_batch **batch, gsa_error *error);
 
 /* bench_report.c */
 void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out);

@@ -119,14 +119,11 @@ static gsa_status add(gsa_bench *bench, const char *spec, int32_t prefix, gsa_er
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
     const int32_t heads = (int32_t)gsa_args_number(bench->args, "heads", 8);
     const int32_t head_dim = (int32_t)gsa_args_number(bench->args, "head-dim", 64);
-    *one = (generate_case){ .bench = bench,
-                            .settings = gsa_settings_default(),
-                            .prefix = prefix,
-                            .batch = (int32_t)gsa_args_number(bench->args, "batch", 1) };
+    *one = (generate_case){ .bench = bench, .settings = gsa_settings_default(), .prefix = prefix, .batch = bench->batch };
     one->settings.heads = heads, one->settings.head_dim = head_dim, one->settings.hidden = heads * head_dim;
     slot->state = one, slot->run = run, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", spec);
-    snprintf(slot->detail, sizeof slot->detail, "prefix=%d", prefix);
+    gsa_bench_detail(bench, "prefix", prefix, slot->detail);
     gsa_status status = make_stack(one, spec, error);
     if (status == GSA_OK) status = begin(one, error);
     return status == GSA_OK ? note_counts(slot, one, error) : status;
@@ -135,13 +132,16 @@ static gsa_status add(gsa_bench *bench, const char *spec, int32_t prefix, gsa_er
 gsa_status gsa_bench_generate(gsa_bench *bench, gsa_error *error)
 {
     static const char *const usual[] = { "window:causal=1*2", "bpt:causal=1*2", "full:causal=1*2" };
-    int n_specs, n_lengths;
+    int n_specs, n_lengths, n_batches;
     const char *const *specs = gsa_args_texts(bench->args, "topology", &n_specs);
     const int64_t *lengths = gsa_args_numbers(bench->args, "length", &n_lengths);
+    const int64_t *batches = gsa_args_numbers(bench->args, "batch", &n_batches);
     if (n_specs == 0) specs = usual, n_specs = sizeof usual / sizeof *usual;
     bench->series[0] = "token", bench->n_series = 1;
     gsa_status status = gsa_open_registry(bench->args, &bench->registry, error);
-    for (int s = 0; s < n_specs && status == GSA_OK; s++)
-        for (int l = 0; l < n_lengths && status == GSA_OK; l++) status = add(bench, specs[s], (int32_t)lengths[l], error);
+    for (int i = 0; i < n_specs * n_lengths * n_batches && status == GSA_OK; i++) {
+        bench->batch = (int32_t)batches[i % n_batches];
+        status = add(bench, specs[i / n_batches / n_lengths], (int32_t)lengths[i / n_batches % n_lengths], error);
+    }
     return status;
 }

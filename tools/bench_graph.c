@@ -9,6 +9,7 @@ typedef struct gsa_graph_case {
     gsa_pattern *pattern;
     gsa_example example;
     int64_t edges, runs, bytes; /* runs of one example, as they stand */
+    int32_t batch;
 } gsa_graph_case;
 
 static void release(void *state)
@@ -59,7 +60,7 @@ static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, g
     gsa_status status = gsa_pattern_instance(one->pattern, NULL, &one->example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
     const double emitted = gsa_now();
-    status = gsa_bench_batch(one->bench, one->pattern, instance, &batch, error);
+    status = gsa_bench_batch(one->bench, one->pattern, instance, one->batch, &batch, error);
     const double joined = gsa_now();
     if (status == GSA_OK) status = plan_phases(one, batch, out, error);
     seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_now() - joined;
@@ -89,19 +90,18 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     if (!slot) return GSA_ERR_MEMORY;
     gsa_graph_case *one = gsa_alloc_zero(bench->system, 1, sizeof *one);
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
-    one->bench = bench, one->pattern = gsa_pattern_retain(pattern);
+    one->bench = bench, one->pattern = gsa_pattern_retain(pattern), one->batch = bench->batch;
     one->example = (gsa_example){ .struct_size = sizeof one->example,
                                   .length = length,
                                   .heads = (int32_t)gsa_args_number(bench->args, "heads", 1) };
     slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
-    snprintf(slot->detail, sizeof slot->detail, "n=%d", length);
+    gsa_bench_detail(bench, "n", length, slot->detail);
     const gsa_status status = build(one, seconds, NULL, error); /* to know the counts */
     slot->items = (double)one->edges;
     json_object_set_new(slot->facts, "length", json_integer(length));
     json_object_set_new(slot->facts, "edges", json_integer(one->edges));
-    slot->flops[0] = (double)one->runs,
-    slot->flops[1] = (double)one->runs * (double)gsa_args_number(bench->args, "batch", 1);
+    slot->flops[0] = (double)one->runs, slot->flops[1] = (double)one->runs * (double)one->batch;
     json_object_set_new(slot->facts, "runs", json_integer(one->runs));
     json_object_set_new(slot->facts, "instance_bytes", json_integer(one->bytes));
     return status;

@@ -232,7 +232,7 @@ static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error
                : gsa_backend_open(one->bench->system, one->side->device, real, one->side->threads, &one->backend, error);
     if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
-    status = gsa_bench_batch(one->bench, one->pattern, instance, &one->batch, error);
+    status = gsa_bench_batch(one->bench, one->pattern, instance, one->bench->batch, &one->batch, error);
     gsa_instance_release(instance);
     return status == GSA_OK ? fill_phases(one, error) : status;
 }
@@ -285,7 +285,7 @@ static void note_work(gsa_bench_case *slot, const gsa_kernel_case *one, int32_t 
     json_object_set_new(slot->facts, "edges", json_integer(edges));
     json_object_set_new(slot->facts, "heads", json_integer(gsa_args_number(one->bench->args, "heads", 1)));
     json_object_set_new(slot->facts, "head_dim", json_integer(gsa_args_number(one->bench->args, "head-dim", 1)));
-    json_object_set_new(slot->facts, "batch", json_integer(gsa_args_number(one->bench->args, "batch", 1)));
+    json_object_set_new(slot->facts, "batch", json_integer(one->bench->batch));
     json_object_set_new(slot->facts, "backend", json_string(one->backend->name));
     json_object_set_new(slot->facts, "threads", json_integer(one->side->threads));
     json_object_set_new(slot->facts, "bytes", json_pack("[f, f]", work[0].bytes, work[1].bytes));
@@ -301,8 +301,9 @@ static gsa_status add_side(gsa_bench *bench, const gsa_bench_side *side, gsa_pat
     one->bench = bench, one->side = side, one->pattern = gsa_pattern_retain(pattern);
     slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
-    if (bench->n_sides == 1) snprintf(slot->detail, sizeof slot->detail, "n=%d", length);
-    else snprintf(slot->detail, sizeof slot->detail, "n=%d %s/%d", length, side->device, side->threads);
+    gsa_bench_detail(bench, "n", length, slot->detail);
+    const size_t used = strlen(slot->detail);
+    if (bench->n_sides > 1) snprintf(slot->detail + used, sizeof slot->detail - used, " %s/%d", side->device, side->threads);
     const gsa_status status = prepare(one, length, error);
     if (status == GSA_OK) note_work(slot, one, length);
     return status;
