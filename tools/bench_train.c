@@ -7,6 +7,9 @@
 #include "child.h"
 #include "train/sweep.h"
 
+/* The first step finds out how much memory the tape takes, the second takes it in one piece: both touch new pages. */
+enum { WARM_UP = 2 };
+
 typedef struct gsa_train_case {
     gsa_bench *bench;
     gsa_train_options options;
@@ -22,7 +25,7 @@ static void release(void *state)
 
 /* ---- in the child ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct gsa_step_times { /* without the first step, which warms up */
+typedef struct gsa_step_times { /* without those that warm up */
     const gsa_bench *bench;
     json_t *ms;
     double tokens, clock; /* clock: at the last report */
@@ -34,7 +37,7 @@ static void note_step(void *context, const gsa_progress *progress)
     gsa_step_times *times = context;
     const double now = gsa_clock_now(times->bench->counts_cpu), cpu_ms = 1e3 * (now - times->clock);
     times->clock = now;
-    if (progress->kind != 0 || times->seen++ == 0) return;
+    if (progress->kind != 0 || times->seen++ < WARM_UP) return;
     json_array_append_new(times->ms, json_real(times->bench->counts_cpu ? cpu_ms : progress->step_ms));
     times->tokens += 1e-3 * progress->step_ms * progress->tokens_per_second;
 }
@@ -53,7 +56,8 @@ static gsa_status train(void *context, char **text, gsa_error *error)
     const double seconds = gsa_clock_now(one->bench->counts_cpu) - start, steps = (double)json_array_size(times.ms);
     if (steps == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "the first step warms up, and no other is left to measure: it takes train.max_steps = 2 at least");
+                        "the first %d steps warm up, and no other is left to measure: it takes %d at least", WARM_UP,
+                        WARM_UP + 1);
     json_t *told = json_loads(result, 0, NULL);
     json_object_set_new(told, "step_ms", times.ms);
     json_object_set_new(told, "step_tokens", json_real(times.tokens / steps));
@@ -183,7 +187,7 @@ static const char **overrides_of(const gsa_bench *bench, char max_steps[64], int
     for (int i = 0; i < *count; i++) all[i] = given[i];
     all[(*count)++] = "train.report_every=1";
     if (steps == 0) return all;
-    snprintf(max_steps, 64, "train.max_steps=%lld", (long long)steps + 1);
+    snprintf(max_steps, 64, "train.max_steps=%lld", (long long)steps + WARM_UP);
     all[(*count)++] = max_steps, all[(*count)++] = "train.epochs=1000000";
     return all;
 }
