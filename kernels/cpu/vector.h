@@ -44,6 +44,10 @@ static inline vec vec_unless_zero(vec x, vec value, vec zero) /* value, `zero` w
 {
     return _mm512_mask_mov_ps(zero, _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NEQ_UQ), value);
 }
+static inline vec vec_if_positive(vec x, vec yes, vec no) /* yes where x is above 0 or NaN */
+{
+    return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NLE_UQ), yes);
+}
 static inline lanes lanes_of_quads(int n) { return (lanes)(((1u << n) - 1u) * 0x1111u); } /* the first n of each four */
 static inline lanes lanes_of_bits(unsigned bits) { return (lanes)bits; }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
@@ -101,6 +105,10 @@ static inline int vec_has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps(x
 static inline vec vec_unless_zero(vec x, vec value, vec zero)
 {
     return _mm256_blendv_ps(zero, value, _mm256_cmp_ps(x, vec_zero(), _CMP_NEQ_UQ));
+}
+static inline vec vec_if_positive(vec x, vec yes, vec no)
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(x, vec_zero(), _CMP_NLE_UQ));
 }
 static inline lanes lanes_of_quads(int n)
 {

@@ -35,10 +35,11 @@ static inline wide wide_add(wide sum, vec x)
 
 static inline double wide_sum(wide x)
 {
-    double each[LANES / 2], sum = 0;
+    double each[LANES / 2];
     half_store(each, half_add(x.low, x.high));
-    for (int i = 0; i < LANES / 2; i++) sum += each[i];
-    return sum;
+    for (int n = LANES / 4; n > 0; n /= 2)
+        for (int i = 0; i < n; i++) each[i] += each[i + n];
+    return each[0];
 }
 
 #endif

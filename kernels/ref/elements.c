@@ -134,16 +134,9 @@ static void activate_back_chunk(void *context, int64_t item)
     }
 }
 
-static gsa_status check_activation(gsa_backend *b, const char *op, int activation, int64_t count)
-{
-    if (activation < GSA_RELU || activation > GSA_SIGMOID)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, activation, GSA_SIGMOID);
-    return gsa_ref_shape(b, op, count, 1);
-}
-
 static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int activation, int64_t count)
 {
-    const gsa_status status = check_activation(b, "activate_forward", activation, count);
+    const gsa_status status = gsa_ref_check_activation(b, "activate_forward", activation, count);
     element_job job = { .y = y, .a = x, .activation = activation, .count = count };
     if (status == GSA_OK) run_chunks(b, &job, activate_chunk);
     return status;
@@ -151,7 +144,7 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int a
 
 static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count)
 {
-    const gsa_status status = check_activation(b, "activate_backward", activation, count);
+    const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
     element_job job = { .y = dx, .a = dy, .c = x, .activation = activation, .count = count };
     if (status == GSA_OK && dx != NULL) run_chunks(b, &job, activate_back_chunk);
     return status;

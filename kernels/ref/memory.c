@@ -121,6 +121,13 @@ gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t c
     return GSA_OK;
 }
 
+gsa_status gsa_ref_check_activation(gsa_backend *b, const char *op, int activation, int64_t count)
+{
+    if (activation < GSA_RELU || activation > GSA_SIGMOID)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, activation, GSA_SIGMOID);
+    return gsa_ref_shape(b, op, count, 1);
+}
+
 gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
 {
     if (!(dropout->p >= 0 && dropout->p < 1))

@@ -19,6 +19,8 @@ void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t siz
 
 /* Sizes are not negative and their product is an int64; else a sentence. */
 gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);
+/* One of gsa_activation; the count as a shape. */
+gsa_status gsa_ref_check_activation(gsa_backend *b, const char *op, int activation, int64_t count);
 /* 0 <= p < 1, site < 2^20. */
 gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
 /* Every index is in low .. high-1; else a sentence with the first bad row. */

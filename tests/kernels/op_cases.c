@@ -159,7 +159,8 @@ static void zero_oracle(rig *r)
 static const op_shape activate_shapes[] = {
     { 0, 0 },     { 1, 0 },     { 333, 0 }, { 20000, 0 }, { 0, 1 },     { 1, 1 },     { 333, 1 },
     { 20000, 1 }, { 0, 2 },     { 1, 2 },   { 333, 2 },   { 20000, 2 }, { 0, 3 },     { 1, 3 },
-    { 333, 3 },   { 20000, 3 }, { 0, 4 },   { 1, 4 },     { 333, 4 },   { 20000, 4 },
+    { 333, 3 },   { 20000, 3 }, { 0, 4 },   { 1, 4 },     { 333, 4 },   { 20000, 4 }, { 15, 2 },
+    { 16, 2 },    { 17, 3 },
 };
 static const op_shape activate_grads[] = { { 20, 0, 0, 0, 1 }, { 20, 1, 0, 0, 1 }, { 20, 2 }, { 20, 3 }, { 20, 4 } };
 static const op_shape activate_big[] = { { 70001, 0 }, { 70001, 1 }, { 70001, 2 }, { 70001, 3 }, { 70001, 4 } };
@@ -202,7 +203,8 @@ static void activate_oracle_backward(rig *r)
 
 /* ---- norm: rows, cols ---- */
 static const op_shape norm_shapes[] = { { 0, 5 },    { 1, 1 },    { 1, 2 },    { 3, 7 },
-                                        { 17, 100 }, { 700, 33 }, { 2, 1000 }, { 5, 5 } };
+                                        { 17, 100 }, { 700, 33 }, { 2, 1000 }, { 5, 5 },
+                                        { 9, 16 },   { 9, 129 },  { 40, 257 } };
 static const op_shape norm_grads[] = { { 1, 2 }, { 3, 5 }, { 4, 10 } };
 static const double norm_eps = 1e-3;
 

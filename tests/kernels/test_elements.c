@@ -137,10 +137,134 @@ START_TEST(rows_that_are_not_ordinary)
 }
 END_TEST
 
+/* ---- activations ------------------------------------------------------------------------------------------------------------------ */
+
+static double exact(int kind, double x, double *slope)
+{
+    const double root = sqrt(2), bell = exp(-x * x / 2) / sqrt(2 * 3.14159265358979323846);
+    double y = x > 0 ? x : kind == GSA_RELU ? 0 : 0.01 * x;
+    *slope = x > 0 ? 1 : kind == GSA_RELU ? 0 : 0.01;
+    if (kind == GSA_GELU) y = x * erfc(-x / root) / 2, *slope = erfc(-x / root) / 2 + x * bell;
+    if (kind == GSA_TANH) y = tanh(x), *slope = 1 / (cosh(x) * cosh(x));
+    if (kind == GSA_SIGMOID) y = 1 / (1 + exp(-x)), *slope = y * (1 - y);
+    return y;
+}
+
+/* From 1e-6 to 40 on both sides: values to 4e-7 of 1 or of themselves, whichever is larger, tanh near 0 to 4e-7 of itself. */
+START_TEST(activations_are_close)
+{
+    enum { N = 4001 };
+    static float x[2 * N], y[2 * N], dx[2 * N], ones[2 * N];
+    gsa_backend *b = level(_i);
+    if (!b) return;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(40 * pow(10, -7.6 * i / N));
+        x[N + i] = -x[i];
+        ones[i] = ones[N + i] = 1;
+    }
+    for (int kind = GSA_RELU; kind <= GSA_SIGMOID; kind++) {
+        memset(dx, 0, sizeof dx);
+        ck_assert_int_eq(b->activate_forward(b, y, x, kind, 2 * N), GSA_OK);
+        ck_assert_int_eq(b->activate_backward(b, dx, ones, x, kind, 2 * N), GSA_OK);
+        for (int i = 0; i < 2 * N; i++) {
+            double slope;
+            const double want = exact(kind, (double)x[i], &slope);
+            const double size = kind == GSA_TANH ? fabs(want) : fmax(1, fabs(want));
+            ck_assert_msg(fabs((double)y[i] - want) <= 4e-7 * size, "%s: activation %d of %g is %g, not %g", b->name, kind,
+                          (double)x[i], (double)y[i], want);
+            ck_assert_msg(fabs((double)dx[i] - slope) <= 6e-7, "%s: slope %d at %g is %g, not %g", b->name, kind,
+                          (double)x[i], (double)dx[i], slope);
+        }
+    }
+    gsa_backend_release(b);
+}
+END_TEST
+
+/* The ends of the numbers, in place and with every number of them behind the last whole vector. */
+START_TEST(activations_of_odd_numbers)
+{
+    static const float odd[] = { 0, -0.0f, NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-40f, -1e-40f, 100, -100, 88, -88 };
+    enum { N = GSA_COUNT(odd) };
+    gsa_backend *a = ref(), *b = level(_i);
+    for (int kind = GSA_RELU; b && kind <= GSA_SIGMOID; kind++)
+        for (int count = 0; count <= 40; count++) {
+            float y[2][40], dx[2][40] = { { 0 } }, dy[40];
+            for (int i = 0; i < count; i++) y[0][i] = y[1][i] = odd[(i + count) % N], dy[i] = 1 + (float)i;
+            a->activate_backward(a, dx[0], dy, y[0], kind, count);
+            b->activate_backward(b, dx[1], dy, y[1], kind, count);
+            a->activate_forward(a, y[0], y[0], kind, count);
+            b->activate_forward(b, y[1], y[1], kind, count);
+            for (int i = 0; i < count; i++)
+                ck_assert_msg(alike(y[1][i], y[0][i], fmax(1, fabs((double)y[0][i]))) && alike(dx[1][i], dx[0][i], 41),
+                              "%s: activation %d of %g is %g with slope %g, expected %g with %g", b->name, kind,
+                              (double)odd[(i + count) % N], (double)y[1][i], (double)dx[1][i], (double)y[0][i],
+                              (double)dx[0][i]);
+        }
+    gsa_backend_release(a);
+    gsa_backend_release(b);
+}
+END_TEST
+
+/* ---- layer norm ---------------------------------------------------------------------------------------------------------------------- */
+
+enum { NORM_ROWS = 7, OUTPUTS = 3 };
+
+/* Forward into out[0], backward onto what out[1] (dx) and out[2] (dgain, then dbias) hold; which: bits of the gradients that are wanted. */
+static void norm(gsa_backend *b, const float *x, int64_t cols, int which, float *const out[OUTPUTS])
+{
+    float gain[WIDEST], bias[WIDEST], mean[NORM_ROWS], rstd[NORM_ROWS];
+    gsa_dice dice = { 3 };
+    for (int64_t i = 0; i < cols; i++) gain[i] = (float)gsa_normal(&dice), bias[i] = (float)gsa_normal(&dice);
+    for (int64_t i = 0; i < NORM_ROWS * cols; i++) out[1][i] = (float)i / 100;
+    for (int64_t i = 0; i < 2 * cols; i++) out[2][i] = (float)i / 100;
+    ck_assert_int_eq(b->norm_forward(b, out[0], mean, rstd, x, gain, bias, 1e-5, NORM_ROWS, cols), GSA_OK);
+    ck_assert_int_eq(b->norm_backward(b, which & 1 ? out[1] : NULL, which & 2 ? out[2] : NULL,
+                                      which & 4 ? out[2] + cols : NULL, x, x, gain, mean, rstd, NORM_ROWS, cols),
+                     GSA_OK);
+}
+
+/* Rows of plain numbers, of numbers far from 0, of one number, with a NaN, with an infinity; any of the gradients. */
+START_TEST(norm_beside_ref)
+{
+    static const int64_t widths[] = { 1, 2, 7, 15, 16, 17, 40, 127, 128, 129, 300 };
+    gsa_backend *a = ref(), *b = level(_i);
+    for (int w = 0; b && w < GSA_COUNT(widths); w++)
+        for (int which = 0; which < 8; which++) {
+            const int64_t n = widths[w], counts[OUTPUTS] = { NORM_ROWS * n, NORM_ROWS * n, 2 * n };
+            float x[NORM_ROWS * WIDEST], *want[OUTPUTS], *got[OUTPUTS];
+            gsa_dice dice = { 9 };
+            for (int64_t i = 0; i < NORM_ROWS * n; i++)
+                x[i] = (float)((i / n == 1 ? 1000 : 0) + (i / n == 2 ? 0.5 : gsa_normal(&dice)));
+            if (which % 2 == 0) x[3 * n + n / 2] = NAN, x[4 * n + n - 1] = INFINITY;
+            for (int o = 0; o < OUTPUTS; o++) {
+                want[o] = calloc((size_t)counts[o], sizeof(float));
+                got[o] = calloc((size_t)counts[o], sizeof(float));
+            }
+            norm(a, x, n, which, want);
+            norm(b, x, n, which, got);
+            for (int o = 0; o < OUTPUTS; o++) {
+                for (int64_t i = 0; i < counts[o];
+                     i++) /* a row whose numbers are 1000 deviations from 0 keeps 3 digits less */
+                    ck_assert_msg(alike(got[o][i], want[o][i], 2e3 * fmax(1, fabs((double)want[o][i]))),
+                                  "%s, %d columns, gradients %d: output %d [%d] is %g, expected %g", b->name, (int)n, which,
+                                  o, (int)i, (double)got[o][i], (double)want[o][i]);
+                free(want[o]);
+                free(got[o]);
+            }
+        }
+    gsa_backend_release(a);
+    gsa_backend_release(b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test dropout[] = { GSA_LOOP(dropout_draws_the_words_of_ref, 4) };
     static const gsa_test entropy[] = { GSA_LOOP(rows_that_are_not_ordinary, LEVELS) };
-    static const gsa_case cases[] = { GSA_CASE("dropout", dropout, 30), GSA_CASE("entropy", entropy, 30) };
+    static const gsa_test activations[] = { GSA_LOOP(activations_are_close, LEVELS),
+                                            GSA_LOOP(activations_of_odd_numbers, LEVELS) };
+    static const gsa_test norms[] = { GSA_LOOP(norm_beside_ref, LEVELS) };
+    static const gsa_case cases[] = { GSA_CASE("dropout", dropout, 30), GSA_CASE("entropy", entropy, 30),
+                                      GSA_CASE("activations", activations, 30), GSA_CASE("norm", norms, 30) };
     return gsa_run_suite("cpu_elements", cases, GSA_COUNT(cases), argc, argv);
 }
