@@ -102,10 +102,8 @@ static void concat_back(gsa_tape *tape, gsa_op *op)
     concat_op *c = (concat_op *)op;
     const char *dy = op->out->grad;
     for (int i = 0; i < c->count; i++) {
-        const int64_t n = c->x[i]->rows * c->x[i]->cols;
-        void *dx = n ? gsa_tape_grad(tape, c->x[i]) : NULL;
-        if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, n);
-        dy += n * tape->backend->real_bytes;
+        if (c->x[i]->rows > 0) gsa_tape_pass(tape, c->x[i], dy);
+        dy += gsa_tape_bytes(tape, c->x[i]->rows, c->x[i]->cols);
     }
 }
 
@@ -170,8 +168,8 @@ static void gather_back(gsa_tape *tape, gsa_op *op)
 {
     gather_op *g = (gather_op *)op;
     const gsa_tensor *y = op->out;
-    void *dbase = gsa_tape_grad(tape, g->base), *dtable = gsa_tape_grad(tape, g->table);
-    if (dbase) GSA_CALL(tape, accumulate, dbase, y->grad, 1, y->rows * y->cols);
+    gsa_tape_pass(tape, g->base, y->grad);
+    void *dtable = gsa_tape_grad(tape, g->table);
     if (dtable)
         GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
 }

@@ -253,6 +253,21 @@ void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
     return x->grad;
 }
 
+void *gsa_tape_grad_fresh(gsa_tape *tape, gsa_tensor *x, int *fresh)
+{
+    *fresh = x && x->wants_grad && !x->grad && !x->whole;
+    if (!*fresh) return gsa_tape_grad(tape, x);
+    return x->grad = gsa_tape_memory(tape, gsa_tape_bytes(tape, x->rows, x->cols));
+}
+
+void gsa_tape_pass(gsa_tape *tape, gsa_tensor *x, const void *dy)
+{
+    int fresh;
+    void *dx = gsa_tape_grad_fresh(tape, x, &fresh);
+    if (dx && fresh) GSA_CALL(tape, copy, dx, dy, gsa_tape_bytes(tape, x->rows, x->cols));
+    else if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, x->rows * x->cols);
+}
+
 void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out)
 {
     if (tape->failed || !tape->training || !out || !out->wants_grad) return NULL;
