@@ -92,7 +92,7 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 gsa_status gsa_cuda_read_faults(gsa_backend *b)
 {
     static const char *const ops[] = { "", "gather_forward: id", "gather_backward: id", "cross_entropy: target",
-                                       "edges: run" };
+                                       "edges: run",       "crf: offset of sequence",  "crf: target" };
     static const gsa_cuda_fault none = { ~0ull, 0, 0 };
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_fault found;
@@ -178,6 +178,7 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_aggregate(b);
     gsa_cuda_fill_attend(b);
     gsa_cuda_fill_columns(b);
+    gsa_cuda_fill_crf(b);
     gsa_cuda_fill_dropout(b);
     gsa_cuda_fill_elements(b);
     gsa_cuda_fill_gemm(b);

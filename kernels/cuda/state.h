@@ -10,7 +10,15 @@ typedef struct gsa_cuda_library gsa_cuda_library;
 
 /* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by
  * download. */
-enum gsa_cuda_fault_code { GSA_FAULT_NONE, GSA_FAULT_GATHER, GSA_FAULT_GATHER_BACKWARD, GSA_FAULT_TARGET, GSA_FAULT_EDGES };
+enum gsa_cuda_fault_code {
+    GSA_FAULT_NONE,
+    GSA_FAULT_GATHER,
+    GSA_FAULT_GATHER_BACKWARD,
+    GSA_FAULT_TARGET,
+    GSA_FAULT_EDGES,
+    GSA_FAULT_CRF_OFFSET,
+    GSA_FAULT_CRF_TARGET
+};
 typedef struct gsa_cuda_fault {
     unsigned long long key; /* serial << 40 | row; all ones: nothing. The smallest wins */
     int32_t limit, zero;
@@ -108,6 +116,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b); /* the stream is idle */
 void gsa_cuda_fill_aggregate(gsa_backend *b);
 void gsa_cuda_fill_attend(gsa_backend *b);
 void gsa_cuda_fill_columns(gsa_backend *b);
+void gsa_cuda_fill_crf(gsa_backend *b);
 void gsa_cuda_fill_dropout(gsa_backend *b);
 void gsa_cuda_fill_elements(gsa_backend *b);
 void gsa_cuda_fill_gemm(gsa_backend *b);

@@ -5,55 +5,16 @@
  *
  * It needs neither Check nor fork: a CUDA context does not survive one. */
 #include "coverage.h"
-#include "kernels/cuda.h"
+#include "cuda_cases.h"
 #include "topologies/pattern.h"
 #include "topologies/spec.h"
-#include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(GSA_ON_EXECUTOR)
 #include "simt.h"
 #endif
-
-typedef struct tally {
-    int checks, failures;
-} tally;
-
-static void check(tally *t, int good, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void check(tally *t, int good, const char *format, ...)
-{
-    t->checks++;
-    if (good) return;
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "FAILED: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    t->failures++;
-}
-
-/* Kernels run in another order of threads and blocks each time; a device does so by itself. */
-static void use_order(int i)
-{
-#if defined(GSA_ON_EXECUTOR)
-    simt_order(i % 3 == 0 ? SIMT_FORWARD : i % 3 == 1 ? SIMT_REVERSE : SIMT_RANDOM, 4711 + (uint64_t)i);
-#else
-    (void)i;
-#endif
-}
-
-static gsa_backend *open_cuda(void)
-{
-    gsa_backend *b = NULL;
-    gsa_error error = { 0 };
-    if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) == GSA_OK) return b;
-    printf("skipped: %s\n", error.text);
-    exit(77);
-}
 
 /* ---- the table of ops that every backend runs ---- */
 static uint64_t hash_rig(const rig *r)
@@ -102,11 +63,11 @@ static uint64_t run_shape(tally *t, gsa_backend *b, const op_case *op, int shape
 static void table_case(tally *t)
 {
     gsa_backend *b = open_cuda();
-    for (int i = 0; op_case_at(i); i++)
-        for (int s = 0; s < op_case_at(i)->shape_count; s++) {
-            const uint64_t first = run_shape(t, b, op_case_at(i), s, 0),
-                           second = run_shape(t, b, op_case_at(i), s, 1 + s % 2);
-            check(t, first == second, "%s, shape %d: two runs differ in their bits", op_case_at(i)->name, s);
+    for (int i = 0; op_case_any(i); i++)
+        for (int s = 0; s < op_case_any(i)->shape_count; s++) {
+            const uint64_t first = run_shape(t, b, op_case_any(i), s, 0),
+                           second = run_shape(t, b, op_case_any(i), s, 1 + s % 2);
+            check(t, first == second, "%s, shape %d: two runs differ in their bits", op_case_any(i)->name, s);
         }
     gsa_backend_release(b);
 }
@@ -164,13 +125,6 @@ static void size_probe(attend_probe *p, gsa_dice *dice)
                 p->start[i][k][n] = i == OUT || i == LSE || i == WEIGHTS ? NAN : (float)gsa_normal(dice);
         }
     }
-}
-
-static void must(gsa_backend *b, int ok)
-{
-    if (ok) return;
-    fprintf(stderr, "test_cuda: %s\n", b->error.text);
-    abort();
 }
 
 static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p)
@@ -251,30 +205,6 @@ static int bands_hold(const char *at, int64_t bytes)
     return 1;
 }
 
-/* NMSE at most 1e-7 and every error at most 1e-4 of its row's scale (rows that hardly count: of a hundredth of the
- * whole's). */
-static int close_to(const float *got, const float *want, int64_t count, int64_t row)
-{
-    double gap2 = 0, want2 = 0, whole = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (isfinite(want[i]) && fabs((double)want[i]) > whole) whole = fabs((double)want[i]);
-    for (int64_t first = 0; first < count; first += row) {
-        double scale = 1e-2 * whole;
-        for (int64_t i = first; i < first + row; i++)
-            if (isfinite(want[i]) && fabs((double)want[i]) > scale) scale = fabs((double)want[i]);
-        for (int64_t i = first; i < first + row; i++) {
-            const double gap = (double)got[i] - (double)want[i];
-            if (memcmp(&got[i], &want[i], 4) == 0 || got[i] == want[i] || (isnan(got[i]) && isnan(want[i]))) continue;
-            if (!(fabs(gap) <= 1e-4 * scale)) {
-                fprintf(stderr, "[%lld] = %.9g, expected %.9g\n", (long long)i, (double)got[i], (double)want[i]);
-                return 0;
-            }
-            gap2 += gap * gap, want2 += (double)want[i] * (double)want[i];
-        }
-    }
-    return gap2 <= 1e-7 * (want2 > 0 ? want2 : 1);
-}
-
 static void compare_sides(tally *t, attend_side *cuda, attend_side *again, attend_side *ref, const attend_probe *p)
 {
     for (int i = 0; i < TENSORS; i++)
@@ -310,23 +240,6 @@ static void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa
     for (int s = 0; s < 3; s++) close_side(&sides[s]);
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(&p, i); k++) free(p.start[i][k]);
-}
-
-typedef struct both {
-    gsa_backend *cuda, *ref;
-} both;
-
-static both open_both(void)
-{
-    both pair = { open_cuda(), NULL };
-    if (gsa_backend_ref(NULL, GSA_F32, 1, &pair.ref, NULL) != GSA_OK) abort();
-    return pair;
-}
-
-static void close_both(both *pair)
-{
-    gsa_backend_release(pair->cuda);
-    gsa_backend_release(pair->ref);
 }
 
 /* ---- every width of a head, with and without what labels bring ---- */
@@ -441,18 +354,6 @@ static void topology_case(tally *t)
 }
 
 /* ---- values that are not numbers, and plans that must be forgotten ---- */
-static void *put(gsa_backend *b, const void *from, int64_t bytes)
-{
-    void *at = b->alloc(b, bytes);
-    must(b, at != NULL && b->upload(b, at, from, bytes) == GSA_OK);
-    return at;
-}
-
-static void get(gsa_backend *b, void *to, const void *at, int64_t bytes)
-{
-    must(b, b->download(b, to, at, bytes) == GSA_OK);
-}
-
 static void nan_stays_nan(tally *t, gsa_backend *b)
 {
     const float x[4] = { 1, NAN, -2, 3 }, ones[4] = { 1, 1, 1, 1 };
@@ -587,12 +488,6 @@ static void special_case(tally *t)
 }
 
 /* ---- what a caller can get wrong ---- */
-static void fails(tally *t, gsa_backend *b, gsa_status got, gsa_status wanted, const char *words)
-{
-    check(t, got == wanted && strstr(b->error.text, words), "status %s, '%s' lacks '%s'", gsa_status_name(got),
-          b->error.text, words);
-}
-
 static void arguments_case(tally *t)
 {
     gsa_backend *b = open_cuda(), *none = NULL;
@@ -762,7 +657,7 @@ static void count_missing(const char *name, void *context)
 static void coverage_case(tally *t)
 {
     int total = 2 * DIMS * DIM_FLAGS + 2 * 3 * 4 * 4 + 2 * SPECS * 5, missing = 0;
-    for (int i = 0; op_case_at(i); i++) total += op_case_at(i)->shape_count * (op_case_at(i)->backward ? 2 : 1);
+    for (int i = 0; op_case_any(i); i++) total += op_case_any(i)->shape_count * (op_case_any(i)->backward ? 2 : 1);
     gsa_backend *b = open_cuda();
     check(t, each_entry(GSA_BACKEND_HEADER, count_missing, &missing) >= 38 && missing == 0, "%d entries have no case",
           missing);
@@ -774,7 +669,7 @@ static void coverage_case(tally *t)
            "cuBLAS and CUB");
 #endif
     void *const *entry = (void *const *)(const void *)&b->release;
-    for (; entry <= (void *const *)(const void *)&b->sgd; entry++) check(t, *entry != NULL, "an entry of the table is NULL");
+    for (; entry <= (void *const *)(const void *)&b->segment_entropy_backward; entry++) check(t, *entry != NULL, "an entry of the table is NULL");
     gsa_backend_release(b);
 }
 
@@ -785,7 +680,8 @@ int main(int argc, char **argv)
         void (*run)(tally *t);
     } cases[] = { { "table", table_case },       { "dims", dims_case },       { "hubs", hubs_case },
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
-                  { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case } };
+                  { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
+                  { "crf", crf_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

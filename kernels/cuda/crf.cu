@@ -1,0 +1,602 @@
+/* crf.cu - the linear-chain conditional random field: forward-backward and Viterbi over ragged sequences, in double.
+ *
+ * A block a walk: all paths of a sequence, or those of them that agree with its targets. Its threads have a tag each, or
+ * several; a block is as wide as the tags want, up to WIDEST. The recursions are those of kernels/ref/crf.c: sums of
+ * exp(x - top) with a table of exp(w - shift), done again term by term in log space where too much of them vanished.
+ * Expected transitions are one product over all tokens, in tiles of pairs and chunks of tokens. Every sum has a fixed order. */
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/reduce.h"
+
+enum { MOST_TAGS = 32768, WIDEST = 256, HELD = 256 /* tags whose exponentials stand in shared memory */ };
+enum { ALL, AGREEING, WALKS };
+enum { TILE = 16, STAGE = 8 /* tokens at a time in shared memory */, CHUNK = 128 /* tokens at least */ };
+enum { NOTHING, FIRST, STEP };
+#define CRF_SMALL 1e-200 /* what underflows (1e-308) is nothing beside it, nor times CRF_LARGE */
+#define CRF_LARGE 1e100
+
+/* A token in one walk. STEP: exp(alpha[t-1,i] + w[i,j] + next[t,j] - total) is the product of exp(alpha - top_before),
+ * exp(w - shift), exp(next - top_next) and factor. NOTHING: no path of its sequence counts. */
+typedef struct crf_mark {
+    double top_before, top_next, total, factor;
+    int32_t what, zero;
+} crf_mark;
+
+typedef struct crf_job {
+    int64_t sequences, tokens, tags, chunk, chunks;
+    const int64_t *offset;
+    const float *emissions, *transitions, *first_scores, *last_scores, *dloss;
+    const uint8_t *allowed;
+    const int32_t *targets;
+    gsa_cuda_watch bad_offset, bad_target;
+    double scale;
+    double *out, *into;         /* [tags, tags] w by row, and transposed: -inf where forbidden */
+    double *e_out, *e_into;     /* exp(w - shift) */
+    double *begin, *stop;       /* [tags] */
+    double *row_top, *shift;    /* [tags] the largest w of each row, and [1] of all */
+    double *alpha, *next, *use; /* [WALKS, tokens, tags]; next: emission + beta; use: the probability of each tag */
+    double *work;               /* [WALKS, sequences, tags] where there are more than HELD tags */
+    double *total;              /* [WALKS, sequences] log sum exp s(y) */
+    double *partial;            /* [sequences] nll, or [chunks, tags, tags] expected transitions */
+    crf_mark *mark;             /* [WALKS, tokens] */
+    int32_t *predecessor, *path;
+    float *nll, *score, *demissions, *dtransitions, *dstart, *dend;
+} crf_job;
+
+/* ---- what threads of a block do together ---- */
+GSA_DEVICE double larger(double a, double b)
+{
+    return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
+}
+
+/* The largest of a block, in every thread; a NaN stays one. Threads that used what they share before are through with it. */
+GSA_DEVICE double block_top(double x)
+{
+    GSA_SHARED(double, tops, [WIDEST / GSA_WARP]);
+    GSA_UNROLL
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = larger(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    __syncthreads();
+    if (threadIdx.x % GSA_WARP == 0) tops[threadIdx.x / GSA_WARP] = x;
+    __syncthreads();
+    x = tops[0];
+    for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x = larger(x, tops[w]);
+    return x;
+}
+
+GSA_DEVICE double block_sum(double x)
+{
+    GSA_SHARED(double, sums, [WIDEST / GSA_WARP]);
+    x = gsa_sum_lanes(x, GSA_WARP);
+    __syncthreads();
+    if (threadIdx.x % GSA_WARP == 0) sums[threadIdx.x / GSA_WARP] = x;
+    __syncthreads();
+    x = sums[0];
+    for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x += sums[w];
+    return x;
+}
+
+/* What is taken off before exponentials: the largest, or 0 where all are -inf. */
+GSA_DEVICE double base_of(double top)
+{
+    return top == -INFINITY ? 0 : top;
+}
+
+/* ---- tables: a block a row ---- */
+GSA_DEVICE double ruled(const crf_job &job, int64_t row, int64_t tag, const float *scores, int64_t at)
+{
+    return job.allowed && !__ldg(job.allowed + row * job.tags + tag) ? -INFINITY : (double)__ldg(scores + at);
+}
+
+static __global__ void __launch_bounds__(WIDEST) crf_rules(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t i = blockIdx.x, tags = job.tags;
+    double top = -INFINITY;
+    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+        const double w = ruled(job, i, j, job.transitions, i * tags + j);
+        job.out[i * tags + j] = w;
+        if (job.into) job.into[j * tags + i] = w;
+        top = larger(top, w);
+        if (i > 0) continue;
+        job.begin[j] = ruled(job, tags, j, job.first_scores, j);
+        job.stop[j] = ruled(job, tags + 1, j, job.last_scores, j);
+    }
+    top = block_top(top);
+    if (threadIdx.x == 0) job.row_top[i] = top;
+}
+
+static __global__ void __launch_bounds__(WIDEST) crf_exponentials(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t i = blockIdx.x, tags = job.tags;
+    double top = -INFINITY;
+    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) top = larger(top, __ldg(job.row_top + j));
+    const double shift = base_of(block_top(top));
+    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+        const double e = exp(__ldg(job.out + i * tags + j) - shift);
+        job.e_out[i * tags + j] = e;
+        job.e_into[j * tags + i] = e;
+    }
+    if (i == 0 && threadIdx.x == 0) *job.shift = shift;
+}
+
+/* ---- who a block is ---- */
+typedef struct crf_walk {
+    int64_t sequence, first, last;
+    int which;
+} crf_walk;
+
+/* Offsets that do not ascend from 0 to `tokens` make the sequence an empty one, and are reported. */
+GSA_DEVICE void find_sequence(const crf_job &job, int64_t sequence, crf_walk &at)
+{
+    at.sequence = sequence, at.first = __ldg(job.offset + sequence), at.last = __ldg(job.offset + sequence + 1);
+    const bool good = at.first >= 0 && at.first <= at.last && at.last <= job.tokens && (sequence > 0 || at.first == 0) &&
+                      (sequence + 1 < job.sequences || at.last == job.tokens);
+    if (good) return;
+    if (threadIdx.x == 0) gsa_report(job.bad_offset, sequence);
+    at.first = at.last = 0;
+}
+
+GSA_DEVICE crf_walk find_walk(const crf_job &job)
+{
+    crf_walk at;
+    find_sequence(job, blockIdx.x / WALKS, at);
+    at.which = (int)(blockIdx.x % WALKS);
+    return at;
+}
+
+/* The tag that the walk must have at a token, or -1: any. Targets that are no tag count as unknown, and are reported. */
+GSA_DEVICE int32_t wanted_tag(const crf_job &job, const crf_walk &at, int64_t token)
+{
+    if (at.which == ALL) return -1;
+    const int32_t target = __ldg(job.targets + token);
+    if (target >= -1 && target < job.tags) return target;
+    if (threadIdx.x == 0) gsa_report(job.bad_target, token);
+    return -1;
+}
+
+/* Where the block keeps exponentials that all of it reads. */
+GSA_DEVICE double *block_room(const crf_job &job)
+{
+    GSA_SHARED(double, held, [HELD]);
+    return job.tags <= HELD ? held : job.work + blockIdx.x * job.tags;
+}
+
+/* ---- sums over tags: x_i + w[i,j] for one j, in either direction ---- */
+GSA_DEVICE double sum_products(const double *e, const double *ew, int64_t tags, int64_t j)
+{
+    double sum[4] = { 0, 0, 0, 0 };
+    int64_t i = 0;
+    for (; i + 4 <= tags; i += 4) {
+        GSA_UNROLL
+        for (int l = 0; l < 4; l++) sum[l] += e[i + l] * __ldg(ew + (i + l) * tags + j);
+    }
+    for (; i < tags; i++) sum[0] += e[i] * __ldg(ew + i * tags + j);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+GSA_DEVICE double log_sum_exactly(const double *x, const double *w, int64_t tags, int64_t j)
+{
+    double top = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < tags; i++) top = larger(top, x[i] + __ldg(w + i * tags + j));
+    if (top == -INFINITY) return top;
+    for (int64_t i = 0; i < tags; i++) sum += exp(x[i] + __ldg(w + i * tags + j) - top);
+    return top + log(sum);
+}
+
+/* log sum_i exp(x_i + w[i,j]), given e_i = exp(x_i - base). */
+GSA_DEVICE double log_sum(const double *x, const double *e, double base, double shift, const double *w, const double *ew,
+                          int64_t tags, int64_t j)
+{
+    const double sum = sum_products(e, ew, tags, j);
+    return sum >= CRF_SMALL ? base + shift + log(sum) : log_sum_exactly(x, w, tags, j);
+}
+
+/* e_j = exp(x_j - base) of the thread's own tags, then seen by all; mine: the largest of them. Returns base. */
+GSA_DEVICE double spread(double *e, const double *x, int64_t tags, double mine)
+{
+    const double base = base_of(block_top(mine));
+    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) e[j] = exp(x[j] - base);
+    __syncthreads();
+    return base;
+}
+
+/* ---- forward: alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j]) ---- */
+GSA_DEVICE double finish_walk(const crf_job &job, const double *alpha)
+{
+    double top = -INFINITY, sum = 0;
+    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x) top = larger(top, alpha[j] + __ldg(job.stop + j));
+    top = block_top(top);
+    if (top == -INFINITY) return top;
+    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x) sum += exp(alpha[j] + __ldg(job.stop + j) - top);
+    return top + log(block_sum(sum));
+}
+
+static __global__ void __launch_bounds__(WIDEST) crf_alpha(GSA_ARGUMENT(crf_job) job)
+{
+    const crf_walk at = find_walk(job);
+    const int64_t tags = job.tags;
+    const double shift = __ldg(job.shift);
+    double *const e = block_room(job), *alpha = NULL;
+    double mine = -INFINITY, total = 0, base = 0;
+    for (int64_t t = at.first; t < at.last; t++) {
+        const double *const before = alpha;
+        const int32_t wanted = wanted_tag(job, at, t);
+        alpha = job.alpha + (at.which * job.tokens + t) * tags;
+        if (before) base = spread(e, before, tags, mine);
+        if (job.mark && threadIdx.x == 0) job.mark[at.which * job.tokens + t].top_before = base;
+        mine = -INFINITY;
+        for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+            double x = -INFINITY;
+            if (wanted < 0 || wanted == j) {
+                x = before ? log_sum(before, e, base, shift, job.out, job.e_out, tags, j) : __ldg(job.begin + j);
+                x += (double)__ldg(job.emissions + t * tags + j);
+            }
+            alpha[j] = x;
+            mine = larger(mine, x);
+        }
+    }
+    if (at.first < at.last) total = finish_walk(job, alpha);
+    if (threadIdx.x == 0) job.total[at.which * job.sequences + at.sequence] = total;
+}
+
+/* Of an empty sequence both totals are 0. */
+static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_losses(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t s = gsa_thread();
+    if (s >= job.sequences) return;
+    const double all = __ldg(job.total + s), agreeing = __ldg(job.total + job.sequences + s);
+    const double nll = isnan(all) ? all : agreeing == -INFINITY ? INFINITY : all - agreeing;
+    job.partial[s] = nll;
+    if (job.nll) job.nll[s] = (float)nll;
+}
+
+/* ---- backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] + beta_t[j] ---- */
+static __global__ void __launch_bounds__(WIDEST) crf_beta(GSA_ARGUMENT(crf_job) job)
+{
+    const crf_walk at = find_walk(job);
+    const int64_t tags = job.tags;
+    const double shift = __ldg(job.shift), total = __ldg(job.total + at.which * job.sequences + at.sequence);
+    double *const e = block_room(job), *next = NULL;
+    double mine = -INFINITY, base = 0;
+    if (__ldg(job.total + AGREEING * job.sequences + at.sequence) == -INFINITY) return; /* its marks are NOTHING */
+    for (int64_t t = at.last - 1; t >= at.first; t--) {
+        const int64_t row = at.which * job.tokens + t;
+        const double *const after = next;
+        const int32_t wanted = wanted_tag(job, at, t);
+        next = job.next + row * tags;
+        if (after) {
+            base = spread(e, after, tags, mine);
+            crf_mark *const mark = job.mark + row + 1;
+            if (threadIdx.x == 0)
+                mark->top_next = base, mark->factor = exp(mark->top_before + base + shift - total), mark->what = STEP;
+        }
+        if (threadIdx.x == 0) job.mark[row].total = total, job.mark[row].what = FIRST;
+        mine = -INFINITY;
+        for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+            const double beta = after ? log_sum(after, e, base, shift, job.into, job.e_into, tags, j) : __ldg(job.stop + j);
+            job.use[row * tags + j] = exp(__ldg(job.alpha + row * tags + j) + beta - total);
+            next[j] = wanted < 0 || wanted == j ? (double)__ldg(job.emissions + t * tags + j) + beta : -INFINITY;
+            mine = larger(mine, next[j]);
+        }
+    }
+}
+
+/* ---- expected transitions: a block has TILE x TILE pairs over a chunk of tokens, both walks ---- */
+typedef struct crf_stage {
+    double x[2][STAGE][TILE], e[2][STAGE][TILE]; /* alpha of the tokens before, next of these; exponentials */
+    crf_mark mark[STAGE];
+} crf_stage;
+
+/* The thread's share: one token of the stage, one tag, of alpha or of next. */
+GSA_DEVICE void fill_stage(const crf_job &job, crf_stage &stage, int which, int64_t token, int64_t last, int64_t row_tag,
+                           int64_t column_tag)
+{
+    const int side = threadIdx.x / (STAGE * TILE), k = threadIdx.x / TILE % STAGE, lane = threadIdx.x % TILE;
+    const int64_t t = token + k, tag = (side == 0 ? row_tag : column_tag) + lane, row = which * job.tokens + t;
+    crf_mark mark = {};
+    if (t < last) mark = job.mark[row];
+    const bool there = mark.what == STEP && tag < job.tags;
+    const double x =
+        there ? (side == 0 ? job.alpha[(row - 1) * job.tags + tag] : job.next[row * job.tags + tag]) : -INFINITY;
+    stage.x[side][k][lane] = x;
+    stage.e[side][k][lane] = exp(x - (side == 0 ? mark.top_before : mark.top_next));
+    if (side == 0 && lane == 0) stage.mark[k] = mark;
+}
+
+static __global__ void __launch_bounds__(TILE *TILE) crf_pairs(GSA_ARGUMENT(crf_job) job)
+{
+    GSA_SHARED(crf_stage, stage, [1]);
+    const int64_t tiles = (job.tags + TILE - 1) / TILE, chunk = blockIdx.x / (tiles * tiles),
+                  tile = blockIdx.x % (tiles * tiles);
+    const int64_t row_tag = tile / tiles * TILE, column_tag = tile % tiles * TILE;
+    const int64_t first = chunk * job.chunk, last = min(first + job.chunk, job.tokens);
+    const int row = threadIdx.x / TILE, column = threadIdx.x % TILE;
+    const int64_t i = row_tag + row, j = column_tag + column, pair = i * job.tags + j;
+    const bool there = i < job.tags && j < job.tags;
+    const double w = there ? __ldg(job.out + pair) : 0, ew = there ? __ldg(job.e_out + pair) : 0;
+    double result = 0;
+    for (int which = ALL; which < WALKS; which++) {
+        double products = 0, exact = 0;
+        for (int64_t token = first; token < last; token += STAGE) {
+            fill_stage(job, stage[0], which, token, last, row_tag, column_tag);
+            __syncthreads();
+            for (int k = 0; k < STAGE; k++) {
+                const crf_mark &mark = stage[0].mark[k];
+                if (mark.what != STEP) continue;
+                if (mark.factor < CRF_LARGE) products += mark.factor * stage[0].e[0][k][row] * stage[0].e[1][k][column];
+                else exact += exp(stage[0].x[0][k][row] + w + stage[0].x[1][k][column] - mark.total);
+            }
+            __syncthreads();
+        }
+        result += which == ALL ? products * ew + exact : -(products * ew + exact);
+    }
+    if (there) job.partial[chunk * job.tags * job.tags + pair] = result;
+}
+
+/* ---- what backward leaves: slope (over all paths - over those that agree) ---- */
+GSA_DEVICE double slope_of(const crf_job &job)
+{
+    return job.scale * (double)__ldg(job.dloss);
+}
+
+static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_add_transitions(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t pair = gsa_thread(), square = job.tags * job.tags;
+    double sum = 0;
+    if (pair >= square) return;
+    for (int64_t chunk = 0; chunk < job.chunks; chunk++) sum += job.partial[chunk * square + pair];
+    job.dtransitions[pair] += (float)(slope_of(job) * sum);
+}
+
+/* Uses of a tag at a token, in all paths less in those that agree. */
+GSA_DEVICE double use_of(const crf_job &job, int64_t token, int64_t tag)
+{
+    if (job.mark[token].what == NOTHING) return 0;
+    return job.use[token * job.tags + tag] - job.use[(job.tokens + token) * job.tags + tag];
+}
+
+static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_add_emissions(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t i = gsa_thread();
+    if (i < job.tokens * job.tags) job.demissions[i] += (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
+}
+
+/* A warp a tag of dstart, then of dend: its lanes share the sequences. */
+static __global__ void __launch_bounds__(GSA_THREADS) crf_add_ends(GSA_ARGUMENT(crf_job) job)
+{
+    const int64_t item = gsa_thread() / GSA_WARP, tag = item % job.tags;
+    const int lane = threadIdx.x % GSA_WARP;
+    float *const out = item < job.tags ? job.dstart : job.dend;
+    if (item >= 2 * job.tags || out == NULL) return; /* a whole warp */
+    double sum = 0;
+    for (int64_t s = lane; s < job.sequences; s += GSA_WARP) {
+        crf_walk at;
+        find_sequence(job, s, at);
+        if (at.first < at.last) sum += use_of(job, item < job.tags ? at.first : at.last - 1, tag);
+    }
+    sum = gsa_sum_lanes(sum, GSA_WARP);
+    if (lane == 0) out[tag] += (float)(slope_of(job) * sum);
+}
+
+/* ---- Viterbi ---- */
+GSA_DEVICE bool better(double a, double b)
+{
+    return a > b || (isnan(a) && !isnan(b));
+}
+
+typedef struct crf_best {
+    double score;
+    int32_t tag; /* -1: none yet */
+} crf_best;
+
+/* The first of the largest x_i + w[i * step] among i = from, from + by, ...; the first NaN before all. */
+GSA_DEVICE crf_best find_best(const double *x, const double *w, int64_t step, int64_t tags, int64_t from, int64_t by)
+{
+    crf_best best = { 0, -1 };
+    for (int64_t i = from; i < tags; i += by) {
+        const double score = x[i] + __ldg(w + i * step);
+        if (best.tag < 0 || better(score, best.score)) best.score = score, best.tag = (int32_t)i;
+    }
+    return best;
+}
+
+/* The same over a warp's lanes, in all of them. */
+GSA_DEVICE crf_best best_lanes(crf_best mine)
+{
+    GSA_UNROLL
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1) {
+        const crf_best other = { __shfl_xor_sync(GSA_ALL_LANES, mine.score, step),
+                                 __shfl_xor_sync(GSA_ALL_LANES, mine.tag, step) };
+        if (other.tag < 0) continue;
+        const bool ahead = better(other.score, mine.score), behind = better(mine.score, other.score);
+        if (mine.tag < 0 || ahead || (!behind && other.tag < mine.tag)) mine = other;
+    }
+    return mine;
+}
+
+/* From the last token's scores back along the predecessors: one thread. */
+GSA_DEVICE void follow(const crf_job &job, const crf_walk &at, crf_best best)
+{
+    const bool none = best.score == -INFINITY;
+    int32_t tag = best.tag;
+    for (int64_t t = at.last - 1; t >= at.first; t--) {
+        job.path[t] = none ? -1 : tag;
+        if (t > at.first) tag = job.predecessor[t * job.tags + tag];
+    }
+    if (job.score) job.score[at.sequence] = (float)best.score;
+}
+
+/* Four blocks at once: left to itself, ptxas makes room for eight and spills. */
+static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf_job) job)
+{
+    GSA_SHARED(double, held, [2][HELD]);
+    const int64_t tags = job.tags;
+    double *const rows = tags <= HELD ? held[0] : job.work + blockIdx.x * 2 * tags;
+    crf_walk at;
+    find_sequence(job, blockIdx.x, at);
+    for (int64_t t = at.first; t < at.last; t++) {
+        double *const row = rows + (t & 1) * tags, *const before = rows + (~t & 1) * tags;
+        for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+            crf_best best = { 0, 0 };
+            if (t == at.first) best.score = __ldg(job.begin + j);
+            else best = find_best(before, job.out + j, tags, tags, 0, 1), job.predecessor[t * tags + j] = best.tag;
+            row[j] = best.score + (double)__ldg(job.emissions + t * tags + j);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x >= GSA_WARP) return;
+    crf_best best = { 0, 0 };
+    if (at.first < at.last)
+        best = best_lanes(find_best(rows + ((at.last - 1) & 1) * tags, job.stop, 1, tags, threadIdx.x, GSA_WARP));
+    if (threadIdx.x == 0) follow(job, at, best);
+}
+
+/* ---- the entries ---- */
+static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args)
+{
+    if (args->tags < 1 || args->tags > MOST_TAGS)
+        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT, "%s: %d tags, expected 1 to %d", op,
+                        (int)args->tags, (int)MOST_TAGS);
+    if (args->sequences < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op, (long long)args->sequences);
+    if (args->sequences == 0 && args->tokens != 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op, (long long)args->tokens);
+    GSA_TRY(gsa_cuda_shape(b, op, args->tokens, (int64_t)64 * args->tags)); /* all scratch is less than that */
+    GSA_TRY(gsa_cuda_shape(b, op, args->sequences, (int64_t)64 * args->tags));
+    return GSA_CUDA(b, cudaSuccess);
+}
+
+static int64_t width_of(int64_t tags)
+{
+    return tags <= 32 ? 32 : tags <= 64 ? 64 : tags <= 128 ? 128 : (int64_t)WIDEST;
+}
+
+/* The next `count` doubles of scratch. */
+static double *cut(double **room, int64_t count)
+{
+    double *const at = *room;
+    *room = at ? at + count : NULL;
+    return at;
+}
+
+enum { DECODE, FORWARD, BACKWARD };
+static const int64_t MARK = sizeof(crf_mark) / sizeof(double);
+
+/* Doubles of scratch; where `room` is given, the job's arrays are cut from it. */
+static int64_t lay_out(crf_job *job, int what, double *room)
+{
+    const int64_t square = job->tags * job->tags, planes = WALKS * job->tokens * job->tags, walks = WALKS * job->sequences;
+    const int64_t tables = 2 * job->tags + job->tags + 1, work = job->tags > HELD ? walks * job->tags : 0;
+    job->out = cut(&room, square);
+    job->begin = cut(&room, job->tags), job->stop = cut(&room, job->tags);
+    job->row_top = cut(&room, job->tags), job->shift = cut(&room, 1);
+    job->work = cut(&room, work);
+    if (what == DECODE) {
+        job->predecessor = (int32_t *)cut(&room, (job->tokens * job->tags + 1) / 2);
+        return square + tables + work + (job->tokens * job->tags + 1) / 2;
+    }
+    job->into = cut(&room, square), job->e_out = cut(&room, square), job->e_into = cut(&room, square);
+    job->alpha = cut(&room, planes), job->total = cut(&room, walks);
+    const int64_t partials = what == FORWARD ? job->sequences : job->dtransitions ? job->chunks * square : 0;
+    job->partial = cut(&room, partials);
+    const int64_t common = 4 * square + tables + work + planes + walks + partials;
+    if (what == FORWARD) return common;
+    job->next = cut(&room, planes), job->use = cut(&room, planes);
+    job->mark = (crf_mark *)cut(&room, WALKS * job->tokens * MARK);
+    return common + 2 * planes + WALKS * job->tokens * MARK;
+}
+
+/* Tokens of a chunk: so many that the partial sums of all chunks stay within 32 MiB. */
+static void choose_chunks(crf_job *job)
+{
+    const int64_t most = (INT64_C(4) << 20) / (job->tags * job->tags), count = most > 1 ? most : 1;
+    const int64_t least = (job->tokens + count - 1) / count, wanted = least > (int64_t)CHUNK ? least : (int64_t)CHUNK;
+    job->chunk = (wanted + STAGE - 1) / STAGE * STAGE;
+    job->chunks = (job->tokens + job->chunk - 1) / job->chunk;
+}
+
+/* Checks, scratch and tables. */
+static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args, int what, crf_job *job)
+{
+    void *room;
+    GSA_TRY(check(b, op, args));
+    *job = crf_job{};
+    job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags, job->offset = args->offset;
+    job->emissions = (const float *)args->emissions, job->transitions = (const float *)args->transitions;
+    job->first_scores = (const float *)args->start, job->last_scores = (const float *)args->end;
+    job->allowed = args->allowed, job->targets = args->targets, job->scale = args->scale;
+    job->nll = (float *)args->nll, job->dloss = (const float *)args->dloss;
+    job->path = args->path, job->score = (float *)args->score;
+    job->demissions = (float *)args->demissions, job->dtransitions = (float *)args->dtransitions;
+    job->dstart = (float *)args->dstart, job->dend = (float *)args->dend;
+    choose_chunks(job);
+    GSA_TRY(gsa_cuda_scratch(b, op, lay_out(job, what, NULL), sizeof(double), &room));
+    lay_out(job, what, (double *)room);
+    job->bad_offset = gsa_cuda_suspect(b, GSA_FAULT_CRF_OFFSET);
+    job->bad_target = gsa_cuda_suspect(b, GSA_FAULT_CRF_TARGET);
+    const int64_t width = width_of(job->tags);
+    GSA_TRY(GSA_RUN(b, crf_rules, job->tags, width, *job));
+    return what == DECODE ? GSA_OK : GSA_RUN(b, crf_exponentials, job->tags, width, *job);
+}
+
+static gsa_status run_alpha(gsa_backend *b, const char *op, const crf_job *job, int64_t *walks)
+{
+    GSA_TRY(gsa_cuda_grid(b, op, job->sequences * WALKS, 1, walks));
+    return GSA_RUN(b, crf_alpha, *walks, width_of(job->tags), *job);
+}
+
+static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
+{
+    crf_job job;
+    int64_t walks, blocks;
+    GSA_TRY(begin(b, "crf_forward", args, FORWARD, &job));
+    GSA_TRY(run_alpha(b, "crf_forward", &job, &walks));
+    GSA_TRY(gsa_cuda_grid(b, "crf_forward", job.sequences, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, crf_losses, blocks, GSA_ELEMENTS, job));
+    gsa_cuda_total total = {};
+    total.partial = job.partial, total.partials = job.sequences, total.loss = (float *)args->loss, total.scale = job.scale;
+    return gsa_cuda_finish(b, &total);
+}
+
+static gsa_status add_transitions(gsa_backend *b, const crf_job *job)
+{
+    const int64_t tiles = (job->tags + TILE - 1) / TILE;
+    int64_t blocks;
+    if (job->dtransitions == NULL) return GSA_OK;
+    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job->chunks * tiles * tiles, 1, &blocks));
+    GSA_TRY(GSA_RUN(b, crf_pairs, blocks, TILE * TILE, *job));
+    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job->tags * job->tags, GSA_ELEMENTS, &blocks));
+    return GSA_RUN(b, crf_add_transitions, blocks, GSA_ELEMENTS, *job);
+}
+
+static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
+{
+    crf_job job;
+    int64_t walks, blocks;
+    GSA_TRY(begin(b, "crf_backward", args, BACKWARD, &job));
+    if (job.tokens == 0) return GSA_OK;
+    const size_t marks = sizeof(crf_mark) * (size_t)(WALKS * job.tokens);
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(job.mark, 0, marks, gsa_cuda_of(b)->stream)));
+    GSA_TRY(run_alpha(b, "crf_backward", &job, &walks));
+    GSA_TRY(GSA_RUN(b, crf_beta, walks, width_of(job.tags), job));
+    GSA_TRY(add_transitions(b, &job));
+    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job.tokens * job.tags, GSA_ELEMENTS, &blocks));
+    if (job.demissions) GSA_TRY(GSA_RUN(b, crf_add_emissions, blocks, GSA_ELEMENTS, job));
+    if (job.dstart == NULL && job.dend == NULL) return GSA_OK;
+    GSA_TRY(gsa_cuda_grid(b, "crf_backward", 2 * job.tags, GSA_THREADS / GSA_WARP, &blocks));
+    return GSA_RUN(b, crf_add_ends, blocks, GSA_THREADS, job);
+}
+
+static gsa_status crf_decode(gsa_backend *b, const gsa_crf_args *args)
+{
+    crf_job job;
+    int64_t blocks;
+    GSA_TRY(begin(b, "crf_decode", args, DECODE, &job));
+    GSA_TRY(gsa_cuda_grid(b, "crf_decode", job.sequences, 1, &blocks));
+    return GSA_RUN(b, crf_viterbi, blocks, width_of(job.tags), job);
+}
+
+void gsa_cuda_fill_crf(gsa_backend *b)
+{
+    b->crf_forward = crf_forward;
+    b->crf_backward = crf_backward;
+    b->crf_decode = crf_decode;
+}
