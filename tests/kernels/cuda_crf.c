@@ -6,7 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MASKED = 1, UNKNOWN = 2, LARGE = 4, TIES = 8, MINUS_INFINITY = 16, NANS = 32, FAR = 64, NO_SEQUENCE_IS_EMPTY = 128 };
+enum {
+    MASKED = 1,
+    UNKNOWN = 2,
+    LARGE = 4,
+    TIES = 8,
+    MINUS_INFINITY = 16,
+    NANS = 32,
+    FAR = 64,
+    NO_SEQUENCE_IS_EMPTY = 128,
+    NOTHING_IS_LEGAL = 256
+};
 
 static const struct shape {
     int32_t sequences, longest, tags;
@@ -19,7 +29,7 @@ static const struct shape {
     { 9, 7, 2, TIES },
     { 9, 7, 4, TIES | MASKED | UNKNOWN },
     { 40, 3, 5, TIES | MASKED },
-    { 60, 3, 2, MASKED },
+    { 4, 3, 2, MASKED | NOTHING_IS_LEGAL },
     { 6, 12, 9, 0 },
     { 6, 12, 9, MASKED },
     { 6, 12, 9, MASKED | UNKNOWN },
@@ -91,7 +101,8 @@ static problem make(const struct shape *s, gsa_dice *dice)
     }
     if (!(s->flags & MASKED)) return p;
     p.allowed = room((tags + 2) * tags, 1);
-    for (int64_t i = 0; i < (tags + 2) * tags; i++) p.allowed[i] = gsa_between(dice, 0, 5) != 0;
+    for (int64_t i = 0; i < (tags + 2) * tags; i++)
+        p.allowed[i] = !(s->flags & NOTHING_IS_LEGAL) && gsa_between(dice, 0, 5) != 0;
     return p;
 }
 
