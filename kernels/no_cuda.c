@@ -11,3 +11,10 @@ gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_
     (void)system, (void)real, (void)device, (void)backend;
     return gsa_fail(error, GSA_ERR_UNSUPPORTED, "device 'cuda': this build has no CUDA backend, use cpu or auto");
 }
+
+gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
+{
+    (void)attention;
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend: this build has no CUDA backend",
+                    b->name);
+}

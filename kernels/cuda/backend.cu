@@ -91,8 +91,10 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 
 gsa_status gsa_cuda_read_faults(gsa_backend *b)
 {
-    static const char *const ops[] = { "", "gather_forward: id", "gather_backward: id", "cross_entropy: target",
-                                       "edges: run",       "crf: offset of sequence",  "crf: target" };
+    static const char *const ops[] = {
+        "",           "gather_forward: id",      "gather_backward: id", "cross_entropy: target",
+        "edges: run", "crf: offset of sequence", "crf: target"
+    };
     static const gsa_cuda_fault none = { ~0ull, 0, 0 };
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_fault found;
@@ -117,6 +119,7 @@ static void cuda_release(gsa_backend *b)
     gsa_cuda_state *s = gsa_cuda_of(b);
     if (s->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
     gsa_cuda_forget_plans(b);
+    gsa_cuda_sparse_close(b);
     gsa_cuda_library_close(b);
     gsa_cuda_close_memory(b);
     if (s->has_stream) cudaStreamDestroy(s->stream);
@@ -222,4 +225,18 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
     if (status != GSA_OK) cuda_release(b);
     else *backend = b;
     return status;
+}
+
+extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
+{
+    if (b->release != cuda_release)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
+                        b->name);
+    if (attention != GSA_CUDA_FUSED && attention != GSA_CUDA_CUSPARSE)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "attention %d, expected %d (fused) or %d (cuSPARSE)", attention,
+                        (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE);
+    if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
+    if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
+    else gsa_cuda_fill_attend(b);
+    return GSA_OK;
 }

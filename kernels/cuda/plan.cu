@@ -238,6 +238,11 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_give(b, plan->out);
     gsa_cuda_give(b, plan->out_cut.piece);
     gsa_cuda_give(b, plan->out_cut.owner);
+    gsa_cuda_give(b, plan->list_offset);
+    gsa_cuda_give(b, plan->list_column);
+    gsa_cuda_give(b, plan->list_out_offset);
+    gsa_cuda_give(b, plan->list_out_column);
+    gsa_cuda_give(b, plan->out_edge);
     gsa_release(b->system, plan);
 }
 
@@ -306,4 +311,66 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
     (*slot)->used = ++s->plan_clock;
     *plan = *slot;
     return GSA_OK;
+}
+
+/* ---- lists for a sparse library ---- */
+static __global__ void narrow_offsets(int32_t *to, const int64_t *from, int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i < count) to[i] = (int32_t)from[i];
+}
+
+static __global__ void list_columns(GSA_ARGUMENT(expand_job) job, int32_t *column)
+{
+    const int64_t e = gsa_thread();
+    if (e >= job.edge_total) return;
+    const int64_t r = gsa_last_at_most(job.run_first, 0, job.run_total, e);
+    const gsa_run run = job.runs[r];
+    column[e] = (int32_t)(job.part_first[run.kind] + run.first + (e - __ldg(job.run_first + r)) * run.step);
+}
+
+static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_transposed *out, const int64_t *edge_offset,
+                                      int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i >= count) return;
+    column[i] = out[i].row;
+    edge[i] = (int32_t)(__ldg(edge_offset + out[i].row) + out[i].k);
+}
+
+static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    int64_t blocks;
+    expand_job job = {};
+    job.run_first = plan->run_first, job.runs = edges->runs, job.run_total = edges->run_total,
+    job.edge_total = edges->edge_total;
+    for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_first[k] = plan->part_first[k];
+    GSA_TRY(gsa_cuda_grid(b, op, edges->rows + 1, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_offset, edges->edge_offset, edges->rows + 1));
+    GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_out_offset, plan->out_offset, plan->sources + 1));
+    GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, list_columns, blocks, GSA_ELEMENTS, job, plan->list_column));
+    return GSA_RUN(b, list_out_edges, blocks, GSA_ELEMENTS, plan->list_out_column, plan->out_edge, plan->out,
+                   edges->edge_offset, edges->edge_total);
+}
+
+static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    GSA_TRY(take_array(b, op, edges->rows + 1, sizeof(int32_t), (void **)&plan->list_offset));
+    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->list_column));
+    GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int32_t), (void **)&plan->list_out_offset));
+    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->list_out_column));
+    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->out_edge));
+    return fill_lists(b, op, edges, plan);
+}
+
+gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+{
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, 1, plan));
+    gsa_cuda_plan **const slot = slot_for(b, edges);
+    if ((*slot)->out_edge) return GSA_OK;
+    const gsa_status status = make_lists(b, op, edges, *slot);
+    if (status != GSA_OK) release_plan(b, slot);
+    return status;
 }

@@ -32,12 +32,17 @@ struct gsa_cuda_plan {
     int64_t *out_offset; /* [sources+1] */
     gsa_transposed *out; /* [edges] by (source, row, k) */
     gsa_cuda_cut out_cut;
+    /* the edges as lists of 32-bit numbers, by row and by source, where a path asks for them; list_column: among the sources
+     * of all kinds; out_edge: which of the edges by row it is */
+    int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
 };
 
 /* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the table is full (the one
  * that was not asked for longest goes). */
 gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
                             const gsa_cuda_plan **plan);
+/* The same with out-edges and lists; fewer than 2^31 rows and edges. */
+gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

@@ -7,6 +7,7 @@
 
 typedef struct gsa_cuda_plan gsa_cuda_plan;
 typedef struct gsa_cuda_library gsa_cuda_library;
+typedef struct gsa_cuda_sparse gsa_cuda_sparse;
 
 /* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by
  * download. */
@@ -61,6 +62,7 @@ typedef struct gsa_cuda_state {
     gsa_cuda_plan *plans[GSA_CUDA_PLANS];
     int64_t plan_clock;
     gsa_cuda_library *library;
+    gsa_cuda_sparse *sparse; /* NULL until attention is told to use it */
 } gsa_cuda_state;
 
 static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
@@ -115,6 +117,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b); /* the stream is idle */
 /* ---- every file puts its ops into the table */
 void gsa_cuda_fill_aggregate(gsa_backend *b);
 void gsa_cuda_fill_attend(gsa_backend *b);
+void gsa_cuda_fill_attend_sparse(gsa_backend *b);
 void gsa_cuda_fill_columns(gsa_backend *b);
 void gsa_cuda_fill_crf(gsa_backend *b);
 void gsa_cuda_fill_dropout(gsa_backend *b);

@@ -2,6 +2,7 @@
 #ifndef GSA_TEST_CUDA_CASES_H
 #define GSA_TEST_CUDA_CASES_H
 #include "kernels/cuda.h"
+#include "support/edges_of.h"
 
 typedef struct tally {
     int checks, failures;
@@ -29,7 +30,16 @@ void get(gsa_backend *b, void *to, const void *at, int64_t bytes);
  * whole's). */
 int close_to(const float *got, const float *want, int64_t count, int64_t row);
 
+/* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in other orders, and the
+ * second time with the same bits unless LOOSE */
+enum { WITH_VECTORS = 1, WITH_BIAS = 2, WITH_DROPOUT = 4, WITH_WEIGHTS = 8, ALIASED = 16, MISALIGNED = 32, LOOSE = 64 };
+void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
+                 int flags, const char *name);
+/* Rows and sources with more edges than one group takes, in three forms; at least 1 label. */
+void hub_graph(edges_maker *m, int form, int32_t labels);
+
 /* ---- the cases of other files */
 void crf_case(tally *t);
+void sparse_case(tally *t);
 
 #endif

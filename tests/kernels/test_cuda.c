@@ -74,7 +74,6 @@ static void table_case(tally *t)
 
 /* ---- attention against ref on any edges ---- */
 enum { Q, K, V, R, B, DOUT, OUT, LSE, DQ, DK, DV, DR, DB, WEIGHTS, TENSORS };
-enum { WITH_VECTORS = 1, WITH_BIAS = 2, WITH_DROPOUT = 4, WITH_WEIGHTS = 8, ALIASED = 16, MISALIGNED = 32 };
 enum { BAND = 1024, KINDS = 4 };
 static const char *const tensor_names[] = { "q",   "k",  "v",  "r",  "b",  "dout", "out",
                                             "lse", "dq", "dk", "dv", "dr", "db",   "weights" };
@@ -216,14 +215,13 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
                            p->row[i]),
                   "%s: %s differs from ref", p->name, tensor_names[i]);
             check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name, tensor_names[i]);
-            check(t, memcmp(got, second, (size_t)bytes + 2 * BAND) == 0, "%s: %s: two runs differ in their bits", p->name,
+            check(t, (p->flags & LOOSE) || memcmp(got, second, (size_t)bytes + 2 * BAND) == 0, "%s: %s: two runs differ in their bits", p->name,
                   tensor_names[i]);
             free(got), free(want), free(second);
         }
 }
 
-/* Forward and backward on both backends, on CUDA twice in other orders. */
-static void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
+void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
                         int flags, const char *name)
 {
     attend_side sides[3];
@@ -269,7 +267,7 @@ static void dims_case(tally *t)
 }
 
 /* ---- hubs: rows and sources with more edges than one group takes ---- */
-static void hub_graph(edges_maker *m, int form, int32_t labels)
+void hub_graph(edges_maker *m, int form, int32_t labels)
 {
     const int64_t part_rows[2] = { 40, 24 };
     edges_begin(m, 2, part_rows, labels);
@@ -681,7 +679,7 @@ int main(int argc, char **argv)
     } cases[] = { { "table", table_case },       { "dims", dims_case },       { "hubs", hubs_case },
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
-                  { "crf", crf_case } };
+                  { "crf", crf_case },           { "sparse", sparse_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

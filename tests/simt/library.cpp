@@ -1,4 +1,4 @@
-/* library.cpp - what stands in for cuBLAS and CUB on the executor: plain loops on device memory (kernels/cuda/library.h).
+/* library.cpp - what stands in for cuBLAS, CUB and cuSPARSE on the executor: plain loops on device memory (kernels/cuda/library.h).
  * The real ones are tested on a device. */
 #include "kernels/cuda/library.h"
 #include <stdlib.h>
@@ -78,5 +78,43 @@ gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *key
     for (int64_t i = 0; i < count; i++) keys_out[i] = keys[order[i]], values_out[i] = values[order[i]];
     free(order);
     free(next);
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_sparse_open(gsa_backend *b)
+{
+    return GSA_CUDA(b, simt_sticky());
+}
+
+void gsa_cuda_sparse_close(gsa_backend *)
+{
+}
+
+gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows, const float *columns, int64_t width,
+                           int64_t stride, float alpha)
+{
+    GSA_TRY(GSA_CUDA(b, simt_sticky()));
+    const visible open;
+    for (int64_t row = 0; row < m->rows; row++)
+        for (int32_t e = m->offset[row]; e < m->offset[row + 1]; e++) {
+            float sum = 0;
+            for (int64_t c = 0; c < width; c++) sum += rows[row * stride + c] * columns[m->column[e] * stride + c];
+            m->value[e] = alpha * sum;
+        }
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x, int64_t width,
+                                    int64_t stride, float alpha, int accumulate)
+{
+    GSA_TRY(GSA_CUDA(b, simt_sticky()));
+    const visible open;
+    for (int64_t row = 0; row < m->rows; row++)
+        for (int64_t at = row * stride; at < row * stride + width; at++) {
+            float sum = 0;
+            for (int32_t e = m->offset[row]; e < m->offset[row + 1]; e++)
+                sum += m->value[e] * x[m->column[e] * stride + at - row * stride];
+            c[at] = alpha * sum + (accumulate ? c[at] : 0);
+        }
     return GSA_OK;
 }
