@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "graph/plan.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda.h"
 #include "topologies/words.h"
 
 typedef struct gsa_phase_case { /* one phase's call: everything in backend memory */
@@ -218,18 +219,30 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
     return GSA_OK;
 }
 
+/* Where a side runs: a level of the cpu backend, a version of the cuda backend's attention, or a device by name. */
+static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
+{
+    const gsa_bench_side *side = one->side;
+    const gsa_system *system = one->bench->system;
+    const int real = strcmp(gsa_args_text(one->bench->args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
+    const int level = level_of(side->device);
+    if (level > GSA_CPU_BEST) return gsa_backend_cpu(system, level, side->threads, &one->backend, error);
+    if (strcmp(side->device, "cuda-cusparse") != 0)
+        return gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
+    const gsa_status status = gsa_backend_cuda(system, real, 0, &one->backend, error);
+    if (status != GSA_OK) return status;
+    const gsa_status chosen = gsa_cuda_choose_attention(one->backend, GSA_CUDA_CUSPARSE);
+    return chosen == GSA_OK ? GSA_OK : give_up(one, chosen, error);
+}
+
 static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)
 {
     const gsa_args *args = one->bench->args;
-    const int real = strcmp(gsa_args_text(args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
     const gsa_example example = { .struct_size = sizeof example,
                                   .length = length,
                                   .heads = (int32_t)gsa_args_number(args, "heads", 1) };
     gsa_instance *instance;
-    const int level = level_of(one->side->device), forced = level > GSA_CPU_BEST;
-    gsa_status status =
-        forced ? gsa_backend_cpu(one->bench->system, level, one->side->threads, &one->backend, error)
-               : gsa_backend_open(one->bench->system, one->side->device, real, one->side->threads, &one->backend, error);
+    gsa_status status = open_side(one, error);
     if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
     if (status != GSA_OK) return status;
     status = gsa_bench_batch(one->bench, one->pattern, instance, one->bench->batch, &one->batch, error);

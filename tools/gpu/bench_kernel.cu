@@ -1,6 +1,6 @@
 /* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which
- * term binds. One JSON object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same
- * through the command.
+ * term binds; then the same without labels by cuSPARSE, and how far the two are apart. One JSON object a line on stdout. It
+ * needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
  *
  *   gpu_bench [--quick]
  *
@@ -128,19 +128,72 @@ static card measure_card(gsa_backend *b)
     return found;
 }
 
-static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *pass, double ms,
-                      double bytes, double flops)
+static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *version,
+                      const char *pass, double ms, double bytes, double flops)
 {
     const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3,
                  floor = by_bytes > by_flops ? by_bytes : by_flops;
-    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, \"pass\": "
-           "\"%s\", \"rows\": %lld, "
+    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, "
+           "\"version\": \"%s\", \"pass\": \"%s\", \"rows\": %lld, "
            "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, \"binds\": \"%s\", "
            "\"bytes\": %.0f, "
            "\"gather_gb_s\": %.1f, \"gflop_s\": %.1f}\n",
-           at->spec, at->length, at->examples, at->heads, at->dim, phase, pass, (long long)e->rows, (long long)e->edge_total,
-           (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops", bytes,
-           8e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
+           at->spec, at->length, at->examples, at->heads, at->dim, phase, version, pass, (long long)e->rows,
+           (long long)e->edge_total, (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops",
+           bytes, 8e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
+}
+
+/* What both versions of attention move and compute at least. */
+struct work {
+    double bytes[2], flops[2]; /* forward, backward */
+};
+
+static void time_both(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
+                      const char *version, const work *w)
+{
+    const gsa_edges *e = a->edges;
+    print_row(c, at, phase, e, version, "forward", time_op(b, b->attend_forward, a), w->bytes[0], w->flops[0]);
+    print_row(c, at, phase, e, version, "backward", time_op(b, b->attend_backward, a), w->bytes[1], w->flops[1]);
+}
+
+static float *run_once(gsa_backend *b, const gsa_attend_args *a, int64_t count)
+{
+    float *host = (float *)malloc(sizeof(float) * (size_t)(count + 1));
+    if (host == NULL) stop("no host memory");
+    if (b->attend_forward(b, a) == GSA_OK && b->download(b, host, a->out, count * 4) == GSA_OK) return host;
+    free(host);
+    return NULL;
+}
+
+/* Sum of squared gaps over the sum of squares. */
+static double nmse(const float *x, const float *wanted, int64_t count)
+{
+    double gap = 0, all = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double d = (double)x[i] - (double)wanted[i];
+        gap += d * d, all += (double)wanted[i] * (double)wanted[i];
+    }
+    return all > 0 ? gap / all : gap;
+}
+
+/* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without labels. */
+static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_attend_args a, const work *w)
+{
+    const int64_t count = a.edges->rows * at->heads * at->dim;
+    a.label_vectors = a.label_bias = NULL, a.dlabel_vectors = a.dlabel_bias = NULL;
+    float *fused = run_once(b, &a, count), *sparse = NULL;
+    if (fused == NULL) stop(b->error.text);
+    if (gsa_cuda_choose_attention(b, GSA_CUDA_CUSPARSE) == GSA_OK) sparse = run_once(b, &a, count);
+    if (sparse == NULL)
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"cusparse\", \"failed\": \"%s\"}\n",
+               at->spec, at->length, phase, b->error.text);
+    else {
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"cusparse\", \"nmse_to_fused\": %.3g}\n",
+               at->spec, at->length, phase, nmse(sparse, fused, count));
+        time_both(b, c, at, phase, &a, "cusparse", w);
+    }
+    free(fused), free(sparse);
+    must(b, gsa_cuda_choose_attention(b, GSA_CUDA_FUSED));
 }
 
 static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_edges *e, int label_use)
@@ -167,10 +220,11 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
         a.dlabel_vectors = made[n++] = numbers(b, labels * at->dim, 7);
     const double d = (double)width, rows = (double)e->rows, edges = (double)e->edge_total,
                  index = 16 * rows + (double)sizeof(gsa_run) * (double)e->run_total;
-    print_row(c, at, phase, e, "forward", time_op(b, b->attend_forward, &a),
-              4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index, 4 * edges * d);
-    print_row(c, at, phase, e, "backward", time_op(b, b->attend_backward, &a),
-              4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges, 10 * edges * d);
+    const work least = { { 4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index,
+                           4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges },
+                         { 4 * edges * d, 10 * edges * d } };
+    time_both(b, c, at, phase, &a, "fused", &least);
+    run_sparse(b, c, at, phase, a, &least);
     fflush(stdout);
     for (int i = 0; i < n; i++) b->free(b, made[i]);
 }
