@@ -1,6 +1,6 @@
-/* Whole training steps on the executor: every op of a model, from embedding to optimiser, runs as kernels; device memory is
- * shut to the host (under AddressSanitizer a touch dies at the place), and the loss stays with ref's. A program of its own,
- * without Check. */
+/* Every task on the executor: whole training steps and evaluations, every op of a model from embedding to optimiser and
+ * decoding as kernels; device memory is shut to the host (under AddressSanitizer a touch dies at the place), and losses and
+ * scores stay with ref's. A program of its own, without Check: test_train_cuda [TASK...] */
 #include "kernels/cuda.h"
 #include "train/driver.h"
 #include "simt.h"
@@ -8,79 +8,203 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-typedef struct losses {
-    double at[64];
-    int count;
-} losses;
+#define MODEL                                                                                                               \
+    "hidden = 8\nheads = 2\nffn = 12\ninput = norm_dropout\ndropout_input = 0.1\ndropout_attention = 0.2\n"                 \
+    "dropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\nposition = learned\nposition_max = 32\nbias = q,v,o\n"
+#define TRAINING                                                                                                            \
+    "[train]\nseed = 5\nepochs = 2\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = 1\nreport_every = 1\n"         \
+    "schedule = cosine\nwarmup = 2\noptimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n"
+
+enum { FILES = 4 };
+static const struct task {
+    const char *name, *recipe;
+    const char *file[FILES][2]; /* name and bytes; data.train is the first, data.dev the second */
+} tasks[] = {
+    { "star",
+      "[task]\nname = masked_summation\nn = 12\nk = 4\nd = 3\ntrain = 96\ndev = 16\ntest = 16\n[model]\nencoder = star*1\n"
+      "hidden = 8\nheads = 2\ndropout_attention = 0.1\ndropout_hidden = 0.1\n"
+      "[train]\nepochs = 2\nbatch = 16\nreport_every = 1\noptimizer = adam\nlr = 0.002\n",
+      { { NULL, NULL } } },
+    { "window",
+      "[task]\nname = masked_summation\nn = 12\nk = 4\nd = 3\ntrain = 96\ndev = 16\ntest = 16\n[model]\n"
+      "encoder = window:width=5*1,full:clip=3*1\nhidden = 8\nheads = 2\ndropout_attention = 0.1\n"
+      "[train]\nepochs = 2\nbatch = 16\nreport_every = 1\noptimizer = sgd\nmomentum = 0.9\nlr = 0.01\n",
+      { { NULL, NULL } } },
+    { "text",
+      "[task]\nname = text_classification\n[model]\nencoder = full,star\n" MODEL TRAINING,
+      { { "train.tsv",
+          "good\ta fine film\nbad\tdull\ngood\tso very good indeed , yes\nbad\tan awful mess\ngood\tfun\nbad\tno fun\n"
+          "good\twarm and funny\nbad\tcold , slow and long\ngood\tfine acting\nbad\tbad acting\n" },
+        { "dev.tsv", "good\ta good film\nbad\tan awful story\ngood\tfunny\nbad\tno , no , no unseen words\n" } } },
+    { "pairs",
+      "[task]\nname = sentence_pairs\n[model]\nencoder = bpt:k=1,bpt:k=1+cross\nhead_hidden = 6\n" MODEL TRAINING,
+      { { "pairs.tsv",
+          "yes\ta red cat sat\ta cat sat\nno\ta red cat sat\ta dog sat\nyes\tfine day\tday\nno\tfine day\tnight\n"
+          "yes\ta b c d e f g\tg\nno\ta b c\tg f e d c b a\n" },
+        { "dev.tsv", "yes\tone two\ttwo\nno\tone two six\tseven\n" } } },
+    { "language",
+      "[task]\nname = language_modelling\naux = 0.5\n[model]\nencoder = bpt:k=1:causal=1*2,window:width=3:causal=1\ntied = "
+      "1\n" MODEL TRAINING "label_smoothing = 0.1\n[data]\ntokens = chars\nwindow = 6\nstride = 3\n",
+      { { "train.txt", "the cat sat on the mat\nthe dog sat on the log\n\nno" }, { "dev.txt", "the dog ate\n" } } },
+    { "tagging",
+      "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = full,star\nhead_hidden = 6\nembedding = 5\n"
+      "characters = ring,full\ncharacter_hidden = 6\ncharacter_heads = 2\ncharacter_dropout = 0.1\n" MODEL TRAINING
+      "[data]\ncapitals = 1\n",
+      { { "tags.train",
+          "Ann 1 I-PER\nsaw 1 O\nBonn 1 I-LOC\n\nin 2 O\nBonn 2 I-LOC\nRome 2 B-LOC\n. 2 O\n\nBob 3 I-PER\nLee 3 I-PER\n"
+          "ran 3 O\n\nthe 4 O\ncat 4 O\nsat 4 O\n\nyes 7 O\n\nRome 13 I-LOC\nsat 13 O\n" },
+        { "tags.dev", "Ann 1 I-PER\nin 1 O\nBonn 1 I-LOC\n\nBob 2 I-PER\nsaw 2 O\nZoe 2 I-PER\n" } } },
+    { "tagging_legal",
+      "[task]\nname = tagging\nlegal = 1\n[model]\nencoder = window:width=3\n" MODEL TRAINING,
+      { { "tags.train", "Ann 1 I-PER\nsaw 1 O\nBonn 1 I-LOC\n\nin 2 O\nBonn 2 I-LOC\nRome 2 B-LOC\n. 2 O\n" },
+        { "tags.dev", "Ann 1 I-PER\nin 1 O\nBonn 1 I-LOC\n" } } },
+    { "spans",
+      "[task]\nname = span_extraction\nmatch = 1\n[model]\nencoder = window:width=5*2\nhead_hidden = 12\n" MODEL TRAINING
+      "[data]\nwindow = 9\nstride = 4\nanswer_max = 4\n",
+      { { "train.json",
+          "{\"data\": [{\"paragraphs\": [{\"context\": \"k1 v2 . k3 v7 v1 .\", \"qas\": [{\"id\": \"a\", \"question\": \"k1 "
+          "?\", \"answers\": [{\"text\": \"v2\", \"answer_start\": 3}]}, {\"id\": \"b\", \"question\": \"k3 ?\", "
+          "\"answers\": "
+          "[{\"text\": \"v7 v1\", \"answer_start\": 11}]}]}, {\"context\": \"k3 v4 . k5 v6 .\", \"qas\": [{\"id\": \"c\", "
+          "\"question\": \"k5 ?\", \"answers\": [{\"text\": \"v6\", \"answer_start\": 11}]}]}]}]}" },
+        { "dev.json",
+          "{\"data\": [{\"paragraphs\": [{\"context\": \"k3 v4 . k1 v6 .\", \"qas\": [{\"id\": \"d\", \"question\": \"k1 "
+          "?\", \"answers\": [{\"text\": \"v6\", \"answer_start\": 11}]}]}]}]}" } } },
+    { "nodes",
+      "[task]\nname = node_classification\n[model]\nencoder = full\nhidden = 8\nheads = 2\n"
+      "[train]\nepochs = 3\nbatch = 1\nreport_every = 1\n",
+      { { "nodes.tsv", "0\ttrain\tx\t0:1 3:0.5\n1\tdev\ty\t1\n2\ttrain\ty\t2\n3\ttest\tx\t0\n4\ttrain\tx\t0:2 1:1\n" } } },
+    { "translation",
+      "[task]\nname = translation\n[model]\nencoder = bpt:k=1,full\ndecoder = bpt:k=1:causal=1,full:causal=1+cross\n"
+      "hidden = 8\nheads = 2\nffn = 8\nposition = sinusoid\ntied = 1\ndropout_input = 0.1\ndropout_hidden = 0.1\n"
+      "[train]\nseed = 5\nbatch = 4\nepochs = 2\nreport_every = 1\nlabel_smoothing = 0.1\n"
+      "[data]\nsource = a\ntarget = b\n",
+      { { "t.a", "p q\nq q p\nq\nq q q q\np\n" },
+        { "d.a", "q p\np p q\n" },
+        { "t.b", "q p\np q q\nq\nq q q q\np\n" },
+        { "d.b", "p q\nq p p\n" } } },
+};
+enum { TASKS = sizeof tasks / sizeof *tasks, LOSSES = 64, SCORES = 32 };
+
+typedef struct outcome {
+    double loss[LOSSES], score[SCORES];
+    int losses, scores;
+} outcome;
 
 static void note(void *context, const gsa_progress *p)
 {
-    losses *l = context;
-    if (p->kind == 0 && l->count < 64) l->at[l->count++] = p->loss;
+    outcome *o = context;
+    if (p->kind < 2 && o->losses < LOSSES) o->loss[o->losses++] = p->loss;
 }
 
-static gsa_status train(gsa_backend *b, const char *encoder, losses *l, gsa_error *error)
+/* What the result says of dev data: "dev_f1": 0.5 and so on. */
+static void read_scores(outcome *o, const char *result)
 {
-    const char *sets[] = { encoder,
-                           "task.n=12",
-                           "task.train=96",
-                           "task.dev=16",
-                           "task.test=16",
-                           "train.epochs=2",
-                           "train.batch=16",
-                           "train.report_every=1",
-                           "model.dropout_attention=0.1",
-                           "model.dropout_hidden=0.1" };
+    for (const char *at = result; (at = strstr(at, "\"dev_")) != NULL && o->scores < SCORES; at++) {
+        const char *colon = strchr(at, ':');
+        char *end;
+        const double value = colon ? strtod(colon + 1, &end) : 0;
+        if (colon && end > colon + 1) o->score[o->scores++] = value;
+    }
+}
+
+static const char *in_folder(char path[512], const char *folder, const char *key, const char *name)
+{
+    snprintf(path, 512, "%s%s/%s", key, folder, name);
+    return path;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
+}
+
+/* Files whose name has a second half (t.a, t.b) are named by the first. */
+static gsa_status train(gsa_backend *b, const struct task *task, const char *folder, outcome *o, gsa_error *error)
+{
+    char recipe[512], path[2][512];
+    const char *sets[2] = { NULL, NULL }, *const keys[] = { "data.train=", "data.dev=" };
+    const int parallel = task->file[3][0] != NULL;
     char *result = NULL;
-    const gsa_train_options options = { .recipe = GSA_RECIPE,
+    int count = 0;
+    for (; count < 2 && task->file[count][0]; count++) {
+        sets[count] = in_folder(path[count], folder, keys[count], task->file[count][0]);
+        if (parallel) *strrchr(path[count], '.') = 0;
+    }
+    const gsa_train_options options = { .recipe = in_folder(recipe, folder, "", "recipe.ini"),
                                         .overrides = sets,
-                                        .n_overrides = (int)(sizeof sets / sizeof *sets),
+                                        .n_overrides = count,
                                         .threads = 1,
                                         .progress = note,
-                                        .context = l,
+                                        .context = o,
                                         .backend = b };
     const gsa_status status = gsa_train(NULL, &options, &result, error);
+    if (status == GSA_OK) read_scores(o, result);
     gsa_release(gsa_system_default(), result);
     return status;
 }
 
-/* The largest gap of the losses, relative to ref's; and how many there are. */
-static int compare(const char *encoder)
+/* The largest gap, relative to ref's where that is more than 1. */
+static double gap_of(const double *x, const double *wanted, int count)
 {
-    losses cuda = { { 0 }, 0 }, ref = { { 0 }, 0 };
-    gsa_backend *device = NULL, *host = NULL;
-    gsa_error error = { 0 };
     double worst = 0;
-    if (gsa_backend_cuda(NULL, GSA_F32, 0, &device, &error) != GSA_OK ||
-        gsa_backend_ref(NULL, GSA_F32, 1, &host, &error) != GSA_OK || train(device, encoder, &cuda, &error) != GSA_OK ||
-        train(host, encoder, &ref, &error) != GSA_OK) {
-        fprintf(stderr, "FAILED: %s: %s\n", encoder, error.text);
-        gsa_backend_release(device);
-        gsa_backend_release(host);
-        return 1;
-    }
-    gsa_backend_release(device);
-    gsa_backend_release(host);
-    for (int i = 0; i < ref.count && i < cuda.count; i++) {
-        const double gap = fabs(cuda.at[i] - ref.at[i]) / fabs(ref.at[i]);
+    for (int i = 0; i < count; i++) {
+        const double scale = fabs(wanted[i]) > 1 ? fabs(wanted[i]) : 1, gap = fabs(x[i] - wanted[i]) / scale;
         if (!(gap <= worst)) worst = gap;
     }
-    printf("%s: %d losses, last %.6f, largest gap to ref %.2g, %lld launches\n", encoder, ref.count,
-           ref.count ? ref.at[ref.count - 1] : 0.0, worst, (long long)simt_launches());
-    if (cuda.count == ref.count && ref.count > 0 && worst <= 1e-4) return 0;
-    fprintf(stderr, "FAILED: %s: the losses part\n", encoder);
+    return worst;
+}
+
+static int compare(const struct task *task, const char *folder)
+{
+    outcome cuda = { .losses = 0 }, ref = { .losses = 0 };
+    gsa_backend *device = NULL, *host = NULL;
+    gsa_error error = { 0 };
+    const int ran = gsa_backend_cuda(NULL, GSA_F32, 0, &device, &error) == GSA_OK &&
+                    gsa_backend_ref(NULL, GSA_F32, 1, &host, &error) == GSA_OK &&
+                    train(device, task, folder, &cuda, &error) == GSA_OK &&
+                    train(host, task, folder, &ref, &error) == GSA_OK;
+    gsa_backend_release(device);
+    gsa_backend_release(host);
+    if (!ran) {
+        fprintf(stderr, "FAILED: %s: %s\n", task->name, error.text);
+        return 1;
+    }
+    const double loss = gap_of(cuda.loss, ref.loss, ref.losses), score = gap_of(cuda.score, ref.score, ref.scores);
+    printf("%s: %d losses, last %.6f, %d scores; largest gaps to ref %.2g, %.2g; %lld launches\n", task->name, ref.losses,
+           ref.losses ? ref.loss[ref.losses - 1] : 0.0, ref.scores, loss, score, (long long)simt_launches());
+    if (cuda.losses == ref.losses && ref.losses > 1 && loss <= 1e-4 && cuda.scores == ref.scores && score <= 1e-3) return 0;
+    fprintf(stderr, "FAILED: %s: the losses or the scores part\n", task->name);
     return 1;
 }
 
-int main(void)
+static int run_task(const struct task *task)
 {
-    static const char *const encoders[] = { "model.encoder=star*1", "model.encoder=window:width=5*1,full:clip=3*1" };
-    int failures = 0;
-    const int count = (int)(sizeof encoders / sizeof *encoders);
-    for (int i = 0; i < count; i++) failures += compare(encoders[i]);
+    char folder[] = "/tmp/gsa-tasks-XXXXXX", path[512];
+    if (mkdtemp(folder) == NULL) abort();
+    write_file(in_folder(path, folder, "", "recipe.ini"), task->recipe);
+    for (int i = 0; i < FILES && task->file[i][0]; i++)
+        write_file(in_folder(path, folder, "", task->file[i][0]), task->file[i][1]);
+    const int failures = compare(task, folder);
+    unlink(in_folder(path, folder, "", "recipe.ini"));
+    for (int i = 0; i < FILES && task->file[i][0]; i++) unlink(in_folder(path, folder, "", task->file[i][0]));
+    rmdir(folder);
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    int failures = 0, ran = 0;
+    for (int i = 0; i < TASKS; i++) {
+        int wanted = argc < 2;
+        for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], tasks[i].name) == 0;
+        if (wanted) failures += run_task(&tasks[i]), ran++;
+    }
     if (simt_live() != 0)
         failures++, fprintf(stderr, "FAILED: %lld allocations are left on the device\n", (long long)simt_live());
-    printf("Checks: %d, Failures: %d\n", count + 1, failures);
-    return failures > 0;
+    printf("Checks: %d, Failures: %d\n", ran + 1, failures);
+    return failures > 0 || ran == 0;
 }
