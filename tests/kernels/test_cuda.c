@@ -215,14 +215,14 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
                            p->row[i]),
                   "%s: %s differs from ref", p->name, tensor_names[i]);
             check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name, tensor_names[i]);
-            check(t, (p->flags & LOOSE) || memcmp(got, second, (size_t)bytes + 2 * BAND) == 0, "%s: %s: two runs differ in their bits", p->name,
-                  tensor_names[i]);
+            check(t, (p->flags & LOOSE) || memcmp(got, second, (size_t)bytes + 2 * BAND) == 0,
+                  "%s: %s: two runs differ in their bits", p->name, tensor_names[i]);
             free(got), free(want), free(second);
         }
 }
 
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
-                        int flags, const char *name)
+                 int flags, const char *name)
 {
     attend_side sides[3];
     attend_probe p = { .edges = edges, .heads = heads, .dim = dim, .flags = flags, .name = name };
@@ -667,7 +667,8 @@ static void coverage_case(tally *t)
            "cuBLAS and CUB");
 #endif
     void *const *entry = (void *const *)(const void *)&b->release;
-    for (; entry <= (void *const *)(const void *)&b->segment_entropy_backward; entry++) check(t, *entry != NULL, "an entry of the table is NULL");
+    for (; entry <= (void *const *)(const void *)&b->segment_entropy_backward; entry++)
+        check(t, *entry != NULL, "an entry of the table is NULL");
     gsa_backend_release(b);
 }
 
