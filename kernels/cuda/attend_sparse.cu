@@ -194,11 +194,14 @@ static gsa_status run_rows(gsa_backend *b, const char *op, const sparse_job *job
                     : GSA_RUN(b, sparse_softmax, blocks, GSA_THREADS, *job);
 }
 
-/* value = scale rows(q) . columns(k), head by head */
+/* value = scale rows(q) . columns(k), head by head. Cleared first: that SDDMM leaves what was there unread is said nowhere. */
 static gsa_status sample_heads(gsa_backend *b, const sparse_job *job, const gsa_cuda_plan *plan, float *value,
                                const void *rows, const float *columns, float scale)
 {
-    for (int32_t h = 0; h < job->heads && job->edges > 0; h++) {
+    const size_t bytes = sizeof(float) * (size_t)(job->heads * job->stride);
+    if (job->edges == 0) return GSA_OK;
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(value, 0, bytes, gsa_cuda_of(b)->stream)));
+    for (int32_t h = 0; h < job->heads; h++) {
         const gsa_cuda_csr m = matrix_of(job, plan, value, h);
         const int64_t column = (int64_t)h * job->dim;
         GSA_TRY(gsa_cuda_sample(b, &m, (const float *)rows + column, columns + column, job->dim, job->width, scale));
