@@ -1,5 +1,6 @@
 #define _DEFAULT_SOURCE
 #include "support/guard.h"
+#include "kernels/backend_calls.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -143,113 +144,14 @@ static void guard_release(gsa_backend *b)
         return closed(b, in->op arguments);                                                                                 \
     }
 
-#define B gsa_backend *b
-GUARD(upload, (B, void *to, const void *from, int64_t n), (in, to, from, n))
-GUARD(download, (B, void *to, const void *from, int64_t n), (in, to, from, n))
-GUARD(copy, (B, void *to, const void *from, int64_t n), (in, to, from, n))
-GUARD(zero_fill, (B, void *at, int64_t n), (in, at, n))
-GUARD(gemm,
-      (B, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k, int ta, int tb, int64_t ldc, int64_t lda,
-       int64_t ldb, int accumulate),
-      (in, c, a, bb, m, n, k, ta, tb, ldc, lda, ldb, accumulate))
-GUARD(bias_forward, (B, void *y, const void *bias, int64_t rows, int64_t cols), (in, y, bias, rows, cols))
-GUARD(bias_backward, (B, void *dbias, const void *dy, int64_t rows, int64_t cols), (in, dbias, dy, rows, cols))
-GUARD(add, (B, void *y, const void *a, const void *c, int64_t n), (in, y, a, c, n))
-GUARD(accumulate, (B, void *y, const void *x, double scale, int64_t n), (in, y, x, scale, n))
-GUARD(multiply, (B, void *y, const void *a, const void *c, int accumulate, int64_t n), (in, y, a, c, accumulate, n))
-GUARD(activate_forward, (B, void *y, const void *x, int activation, int64_t n), (in, y, x, activation, n))
-GUARD(activate_backward, (B, void *dx, const void *dy, const void *x, int activation, int64_t n),
-      (in, dx, dy, x, activation, n))
-GUARD(dropout_forward, (B, void *y, const void *x, const gsa_dropout *d, int64_t rows, int64_t cols),
-      (in, y, x, d, rows, cols))
-GUARD(dropout_backward, (B, void *dx, const void *dy, const gsa_dropout *d, int64_t rows, int64_t cols),
-      (in, dx, dy, d, rows, cols))
-GUARD(norm_forward,
-      (B, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias, double eps, int64_t rows,
-       int64_t cols),
-      (in, y, mean, rstd, x, gain, bias, eps, rows, cols))
-GUARD(norm_backward,
-      (B, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain, const void *mean,
-       const void *rstd, int64_t rows, int64_t cols),
-      (in, dx, dgain, dbias, dy, x, gain, mean, rstd, rows, cols))
-GUARD(gather_forward,
-      (B, void *y, const void *table, const int32_t *ids, double scale, int accumulate, int64_t rows, int64_t cols,
-       int64_t table_rows),
-      (in, y, table, ids, scale, accumulate, rows, cols, table_rows))
-GUARD(gather_backward,
-      (B, void *dtable, const void *dy, const int32_t *ids, int32_t first_id, double scale, int64_t rows, int64_t cols,
-       int64_t table_rows),
-      (in, dtable, dy, ids, first_id, scale, rows, cols, table_rows))
-GUARD(select_forward, (B, void *y, const uint8_t *mask, const void *a, const void *c, int64_t rows, int64_t cols),
-      (in, y, mask, a, c, rows, cols))
-GUARD(select_backward, (B, void *da, void *dc, const uint8_t *mask, const void *dy, int64_t rows, int64_t cols),
-      (in, da, dc, mask, dy, rows, cols))
-GUARD(pool_forward,
-      (B, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum, int64_t examples, int64_t cols),
-      (in, y, arg, x, offset, maximum, examples, cols))
-GUARD(pool_backward,
-      (B, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum, int64_t examples, int64_t cols),
-      (in, dx, dy, arg, offset, maximum, examples, cols))
-GUARD(aggregate_forward, (B, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols),
-      (in, y, edges, parts, mean, cols))
-GUARD(aggregate_backward, (B, const gsa_part *parts, const void *dy, const gsa_edges *edges, int mean, int64_t cols),
-      (in, parts, dy, edges, mean, cols))
-GUARD(attend_forward, (B, const gsa_attend_args *args), (in, args))
-GUARD(attend_backward, (B, const gsa_attend_args *args), (in, args))
-GUARD(crf_forward, (B, const gsa_crf_args *args), (in, args))
-GUARD(crf_backward, (B, const gsa_crf_args *args), (in, args))
-GUARD(crf_decode, (B, const gsa_crf_args *args), (in, args))
-GUARD(cross_entropy_forward,
-      (B, void *loss, void *nll, const void *logits, const int32_t *targets, double smoothing, double scale, int64_t rows,
-       int64_t classes),
-      (in, loss, nll, logits, targets, smoothing, scale, rows, classes))
-GUARD(cross_entropy_backward,
-      (B, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double smoothing, double scale,
-       int64_t rows, int64_t classes),
-      (in, dlogits, dloss, logits, targets, smoothing, scale, rows, classes))
-GUARD(segment_entropy_forward,
-      (B, void *loss, const void *logits, const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
-       int64_t rows, int64_t cols),
-      (in, loss, logits, offset, targets, scale, segments, rows, cols))
-GUARD(segment_entropy_backward,
-      (B, void *dlogits, const void *dloss, const void *logits, const int64_t *offset, const int32_t *targets, double scale,
-       int64_t segments, int64_t rows, int64_t cols),
-      (in, dlogits, dloss, logits, offset, targets, scale, segments, rows, cols))
-GUARD(square_error_forward, (B, void *loss, const void *x, const void *target, double scale, int64_t n),
-      (in, loss, x, target, scale, n))
-GUARD(square_error_backward, (B, void *dx, const void *dloss, const void *x, const void *target, double scale, int64_t n),
-      (in, dx, dloss, x, target, scale, n))
-GUARD(sum, (B, double *out, const void *x, int64_t n), (in, out, x, n))
-GUARD(sum_squares, (B, double *out, const void *x, int accumulate, int64_t n), (in, out, x, accumulate, n))
-GUARD(count_bad, (B, int64_t *out, const void *x, int64_t n), (in, out, x, n))
-GUARD(clip, (B, double *control, const double *squares, double max_norm), (in, control, squares, max_norm))
-GUARD(adam, (B, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam, int64_t n),
-      (in, w, m, v, g, control, adam, n))
-GUARD(sgd, (B, void *w, void *m, const void *g, const double *control, double lr, double momentum, double l2, int64_t n),
-      (in, w, m, g, control, lr, momentum, l2, n))
-#undef B
+GSA_BACKEND_CALLS(GUARD)
 
 static void fill(gsa_backend *b)
 {
     b->release = guard_release, b->alloc = guard_alloc, b->free = guard_free;
-    b->upload = guard_upload, b->download = guard_download, b->copy = guard_copy, b->zero_fill = guard_zero_fill;
-    b->gemm = guard_gemm, b->bias_forward = guard_bias_forward, b->bias_backward = guard_bias_backward;
-    b->add = guard_add, b->accumulate = guard_accumulate, b->multiply = guard_multiply;
-    b->activate_forward = guard_activate_forward, b->activate_backward = guard_activate_backward;
-    b->dropout_forward = guard_dropout_forward, b->dropout_backward = guard_dropout_backward;
-    b->norm_forward = guard_norm_forward, b->norm_backward = guard_norm_backward;
-    b->gather_forward = guard_gather_forward, b->gather_backward = guard_gather_backward;
-    b->select_forward = guard_select_forward, b->select_backward = guard_select_backward;
-    b->pool_forward = guard_pool_forward, b->pool_backward = guard_pool_backward;
-    b->aggregate_forward = guard_aggregate_forward, b->aggregate_backward = guard_aggregate_backward;
-    b->attend_forward = guard_attend_forward, b->attend_backward = guard_attend_backward;
-    b->cross_entropy_forward = guard_cross_entropy_forward, b->cross_entropy_backward = guard_cross_entropy_backward;
-    b->square_error_forward = guard_square_error_forward, b->square_error_backward = guard_square_error_backward;
-    b->sum = guard_sum, b->sum_squares = guard_sum_squares, b->count_bad = guard_count_bad, b->clip = guard_clip;
-    b->adam = guard_adam, b->sgd = guard_sgd;
-    b->crf_forward = guard_crf_forward, b->crf_backward = guard_crf_backward, b->crf_decode = guard_crf_decode;
-    b->segment_entropy_forward = guard_segment_entropy_forward;
-    b->segment_entropy_backward = guard_segment_entropy_backward;
+#define FILL(op, parameters, arguments) b->op = guard_##op;
+    GSA_BACKEND_CALLS(FILL)
+#undef FILL
 }
 
 gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
