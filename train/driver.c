@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "kernels/profile.h"
 #include "train/outcomes.h"
 #include "train/plain.h"
 #include "train/step.h"
@@ -189,7 +190,8 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .backend = o->backend,
                                           .say = gsa_trainer_say,
                                           .context = t,
-                                          .stop = o->stop };
+                                          .stop = o->stop,
+                                          .profile = o->profile };
     if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
@@ -271,7 +273,9 @@ static gsa_status evaluate(gsa_trainer *t, gsa_error *error)
     gsa_score dev;
     const int there = t->session.task->examples(t->session.self, GSA_SPLIT_DEV) > 0;
     gsa_average_swap(&t->average);
+    gsa_profile_enter(t->options->profile, GSA_PROFILE_EVALUATION);
     gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, NULL, error);
+    gsa_profile_enter(t->options->profile, GSA_PROFILE_REST);
     if (status == GSA_OK && there) status = judge(t, &dev, error);
     gsa_average_swap(&t->average);
     if (status == GSA_OK) status = gsa_trainer_report_epoch(t, there ? &dev : NULL, error);
@@ -286,7 +290,9 @@ static void next_epoch(gsa_trainer *t)
     c->epoch++, c->cursor = 0, c->epoch_targets = 0;
     t->sums.epoch_loss = 0;
     c->due &= ~GSA_DUE_EPOCH;
+    const gsa_profile_mark began = gsa_profile_begin(t->options->profile);
     if (!finished(t)) gsa_batches_shuffle(&t->batches, c->epoch);
+    gsa_profile_end(t->options->profile, GSA_PROFILE_ORDER, began);
 }
 
 /* An epoch without an evaluation is still told. */
@@ -307,7 +313,9 @@ static gsa_status settle(gsa_trainer *t, gsa_error *error)
 static gsa_status advance(gsa_trainer *t, gsa_error *error)
 {
     const int64_t every = values(t)->train_report_every;
+    gsa_profile_enter(t->options->profile, GSA_PROFILE_STEP);
     gsa_status status = gsa_trainer_step(t, error);
+    gsa_profile_enter(t->options->profile, GSA_PROFILE_REST);
     if (status != GSA_OK) return status;
     note_due(t);
     return every > 0 && t->counts.step % every == 0 ? gsa_trainer_report_step(t, error) : GSA_OK;
@@ -381,6 +389,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
     gsa_trainer t = { .system = system ? system : gsa_system_default(), .options = options, .log = { .file = -1 } };
     t.curve.system = t.log.system = t.system;
     const gsa_plain plain = gsa_plain_begin();
+    gsa_profile_enter(options->profile, GSA_PROFILE_REST);
     gsa_status status = create(&t, error);
     if (status == GSA_OK) {
         status = loop(&t, error);
@@ -388,6 +397,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
         if (status == GSA_ERR_INTERRUPTED) status = save_interrupted(&t, error);
     }
     status = release(&t, status, error);
+    gsa_profile_enter(options->profile, GSA_PROFILE_REST);
     gsa_plain_end(plain);
     if (status != GSA_OK && *result) gsa_release(t.system, *result), *result = NULL;
     return status;

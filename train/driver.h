@@ -39,6 +39,7 @@ typedef struct gsa_train_options {
     int locked;                     /* 1: the caller holds the lock of the folder that is written to (lock.h) */
     int steps_alone;                /* a measurement: dev and test data are neither read nor evaluated. The result has no metric, but of
                                        the last batch examples, tokens, nodes, edges, score_bytes (gsa_stack_counts) */
+    struct gsa_profile *profile;    /* kernels/profile.h: receives where the time went; or NULL */
 } gsa_train_options;
 
 /* Another process that trains in the same folder is refused. Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),

@@ -1,5 +1,6 @@
 #include "train/model.h"
 #include <string.h>
+#include "kernels/profile.h"
 
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
 static const uint32_t HEAD_SITE = (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
@@ -302,7 +303,9 @@ static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
             .number = from->number
         };
     }
+    const gsa_profile_mark began = gsa_profile_begin(m->profile);
     const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);
+    gsa_profile_end(m->profile, GSA_PROFILE_GRAPH, began);
     if (status != GSA_OK) gsa_tape_fail(m->tape, status, "%s", error.text);
     return status == GSA_OK;
 }

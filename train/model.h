@@ -32,6 +32,7 @@ typedef struct gsa_learner {
     int *tap;                           /* [n_taps] 0, 1, 2, ... */
     gsa_tensor **tapped;                /* [n_taps] what the head makes of them, in the last forward pass of training */
     double done;                        /* share of the planned steps; the trainer sets it */
+    struct gsa_profile *profile;        /* borrowed; or NULL */
 } gsa_learner;
 
 /* The registry must outlive the model. */

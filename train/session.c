@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "kernels/profile.h"
 #include "train/inputs.h"
 
 double gsa_seconds(void)
@@ -88,7 +89,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                               gsa_error *error)
 {
     gsa_session *s = session;
-    *s = (gsa_session){ .system = system, .stop = options->stop, .build = options->build };
+    *s = (gsa_session){ .system = system, .stop = options->stop, .build = options->build, .profile = options->profile };
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
@@ -98,6 +99,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)
         status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
+    s->model.profile = options->profile;
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
     if (status == GSA_OK && options->checkpoint)
@@ -130,10 +132,18 @@ static gsa_tensor *judged(gsa_session *s, gsa_tensor *out)
     return gsa_op_surprise(s->model.tape, out, gsa_tape_upload(s->model.tape, s->batch.label, bytes));
 }
 
+gsa_status gsa_session_fill(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
+{
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    const gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
+    gsa_profile_end(s->profile, GSA_PROFILE_FILL, began);
+    return status;
+}
+
 gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
 {
     s->batch.first = 0;
-    gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
+    gsa_status status = gsa_session_fill(s, split, example, count, error);
     if (status != GSA_OK) return status;
     const int64_t values = s->batch.targets * (s->task->surprise ? 1 : s->model.plan.outputs);
     if (values > s->out_room || !s->out) {

@@ -17,6 +17,7 @@ typedef struct gsa_session_options {
     void (*say)(void *context, const char *sentence);
     void *context;
     const volatile sig_atomic_t *stop;
+    struct gsa_profile *profile; /* or NULL */
 } gsa_session_options;
 
 typedef struct gsa_session {
@@ -36,12 +37,15 @@ typedef struct gsa_session {
     gsa_score *unit; /* a batch's units */
     int64_t unit_room;
     const volatile sig_atomic_t *stop;
+    struct gsa_profile *profile; /* or NULL */
 } gsa_session;
 
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
                               gsa_error *error);
 void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 
+/* Examples into session->batch, whose `first` is set. */
+gsa_status gsa_session_fill(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
 /* Outputs of some examples into session->out, without dropout: rows of out, or with task->surprise a number a target. */
 gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
 /* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. `outcome`, where not NULL,

@@ -20,7 +20,7 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     double loss_now = 0;
     const int32_t count = (int32_t)(to - from);
     s->batch.first = (int32_t)from;
-    gsa_status status = s->task->fill(s->self, GSA_SPLIT_TRAIN, example + from, count, &s->batch, error);
+    gsa_status status = gsa_session_fill(s, GSA_SPLIT_TRAIN, example + from, count, error);
     if (status != GSA_OK) return status;
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
