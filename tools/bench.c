@@ -110,7 +110,8 @@ static gsa_status print(const gsa_bench *bench, gsa_error *error)
     gsa_status status = gsa_output_open(bench->system, "-", &out, error);
     if (status != GSA_OK) return status;
     gsa_bench_write_table(bench, out);
-    for (int c = 0; c < bench->n_cases && gsa_args_flag(bench->args, "explain") && status == GSA_OK; c++) {
+    const int explains = gsa_args_flag(bench->args, "explain") || gsa_args_flag(bench->args, "profile");
+    for (int c = 0; c < bench->n_cases && explains && status == GSA_OK; c++) {
         const gsa_bench_case *one = &bench->cases[c];
         if (!one->explain) continue;
         gsa_output_format(out, "\n%s %s\n", one->name, one->detail);
@@ -192,6 +193,7 @@ static const gsa_option options[] = {
       "cpu: kernel, train and generate count the time in which their threads computed: where other work goes on, with "
       "--threads 1" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
+    { "profile", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "train: print where the time of the steps goes, call by call" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,

@@ -66,6 +66,7 @@ gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error);
 gsa_status gsa_bench_generate(gsa_bench *bench, gsa_error *error);
+gsa_status gsa_bench_profile(gsa_bench *bench, gsa_error *error); /* train --profile */
 
 /* "n=512", and where there are several batches "n=512 x 4". */
 void gsa_bench_detail(const gsa_bench *bench, const char *what, int32_t length, char detail[GSA_BENCH_DETAIL]);

@@ -49,6 +49,7 @@ static const row usage_rows[] = {
     { { "bench", "lexicon", "--lexicon", "none.txt", "--text", "dev.tsv" }, 1, { "lexicon", "'none.txt'" }, NULL },
     { { "bench", "lexicon", "--lexicon", "dev.tsv", "--text", "utf8.tsv" }, 2, { "utf8.tsv", "UTF-8" }, NULL },
     { { "bench", "train" }, 2, { "gsa bench train", "RECIPE" }, NULL },
+    { { "bench", "train", "text.ini", "--profile", "--device", "cuda" }, 2, { "--profile", "cpu or ref" }, NULL },
     { { "bench", "kernel", "text.ini" }, 2, { "gsa bench kernel", "'text.ini'" }, NULL },
     { { "bench", "kernel", "--against", "cpu/0" }, 2, { "--against", "'cpu/0'", "1 to 4096" }, NULL },
     { { "bench", "kernel", "--length", "64,,8" }, 2, { "--length", "'64,,8'" }, NULL },

@@ -229,6 +229,19 @@ START_TEST(bench)
     ck_assert_ptr_nonnull(strstr(ran.out, "\"mb_per_s\""));
     run(ARGS("bench", "train", "sum.ini", "--runs", "1"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "sum.ini"));
+    run(ARGS("bench", "train", "sum.ini", "--profile", "--device=cpu", "--runs", "2", "--json", "b.json"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "times the products' time"));
+    all = json_load_file("b.json", 0, NULL);
+    json_t *step = json_object_get(json_array_get(json_object_get(all, "cases"), 0), "step");
+    double share = 0;
+    const char *name;
+    json_t *part;
+    json_object_foreach(json_object_get(step, "parts"), name, part)
+        share += json_number_value(json_object_get(part, "share"));
+    ck_assert_double_eq_tol(share, 1, 1e-9); /* with the rest */
+    ck_assert_double_ge(json_number_value(json_object_get(step, "per_product")), 1);
+    ck_assert_ptr_nonnull(json_object_get(json_object_get(step, "parts"), "gemm"));
+    json_decref(all);
     gsa_cli_leave();
 }
 END_TEST
