@@ -29,6 +29,15 @@ static gsa_attend_args attend_args(const gsa_attend_op *in, const gsa_edges *edg
                               .lse = lse->data };
 }
 
+/* Where K and V are one tensor the backend, which may hold rows of dk while it adds to dv, is given another plane for dv. */
+static void *plane_of_values(gsa_tape *tape, const gsa_attend_op *in, int kind)
+{
+    if (in->v[kind] != in->k[kind]) return gsa_tape_grad(tape, in->v[kind]);
+    gsa_tensor *v = in->v[kind] && in->v[kind]->wants_grad ? gsa_tape_new(tape, in->v[kind]->rows, in->v[kind]->cols, 0) : NULL;
+    const int64_t bytes = v ? gsa_tape_bytes(tape, v->rows, v->cols) : 0;
+    return bytes > 0 && GSA_CALL(tape, zero_fill, v->data, bytes) ? v->data : NULL;
+}
+
 static void attend_back(gsa_tape *tape, gsa_op *op)
 {
     attend_op *a = (attend_op *)op;
@@ -36,13 +45,18 @@ static void attend_back(gsa_tape *tape, gsa_op *op)
     gsa_attend_args args = attend_args(&a->in, &a->edges, parts, op->out, a->lse, &a->dropout);
     for (int kind = 0; kind < a->edges.kinds; kind++) {
         parts[kind].dk = gsa_tape_grad(tape, a->in.k[kind]);
-        parts[kind].dv = gsa_tape_grad(tape, a->in.v[kind]);
+        parts[kind].dv = plane_of_values(tape, &a->in, kind);
     }
     args.dout = op->out->grad;
     args.dq = gsa_tape_grad(tape, a->in.q);
     args.dlabel_vectors = gsa_tape_grad(tape, a->in.label_vectors);
     args.dlabel_bias = gsa_tape_grad(tape, a->in.label_bias);
-    GSA_CALL(tape, attend_backward, &args);
+    if (tape->failed || !GSA_CALL(tape, attend_backward, &args)) return;
+    for (int kind = 0; kind < a->edges.kinds; kind++) {
+        const gsa_tensor *v = a->in.v[kind];
+        if (v == a->in.k[kind] && parts[kind].dv)
+            GSA_CALL(tape, accumulate, parts[kind].dk, parts[kind].dv, 1, v->rows * v->cols);
+    }
 }
 
 static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)

@@ -30,11 +30,18 @@ static gsa_tensor *value(gsa_parameter *p)
     return p ? &p->value : NULL;
 }
 
+static gsa_tensor *projected(const executor *x, const gsa_tensor *rows, const gsa_parameter *weight)
+{
+    for (const projection *p = x->projections; p && rows->rows > 0; p = p->before)
+        if (p->data == rows->data && p->rows == rows->rows && p->weight == weight) return p->y;
+    return NULL;
+}
+
 static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight, gsa_parameter *bias)
 {
     if (!rows) return NULL;
-    for (const projection *p = x->projections; p && rows->rows > 0; p = p->before)
-        if (p->data == rows->data && p->rows == rows->rows && p->weight == weight) return p->y;
+    gsa_tensor *known = projected(x, rows, weight);
+    if (known) return known;
     gsa_tensor *y = gsa_op_linear(x->tape, rows, value(weight), value(bias));
     projection *p = y ? gsa_tape_host(x->tape, (int64_t)sizeof *p) : NULL;
     if (p) {
@@ -137,9 +144,25 @@ static void read_states(executor *x, phase_run *r)
     }
 }
 
+/* Rows of sources that have no K yet; kinds may hold one value. */
+static int64_t unprojected(const executor *x, const phase_run *r)
+{
+    int64_t rows = 0;
+    for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
+        int seen = !r->read[k] || projected(x, r->read[k], r->w->k) != NULL;
+        for (int other = 0; other < k && !seen; other++) seen = r->read[other] && r->read[other]->data == r->read[k]->data;
+        if (!seen) rows += r->read[k]->rows;
+    }
+    return rows;
+}
+
 static gsa_tensor *attend(executor *x, phase_run *r)
 {
     const gsa_settings *s = &x->stack->settings;
+    gsa_watched *watched = gsa_stack_find_watched(x->batch, r->step);
+    gsa_tensor *q = project(x, r->y, r->w->q, r->w->q_bias);
+    if (!watched && gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r)))
+        return gsa_stack_ask(x->stack, x->tape, r->w, r->batch, r->step->phase, q, r->read);
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
     gsa_attend_op op = { .edges = &edges,
@@ -149,14 +172,13 @@ static gsa_tensor *attend(executor *x, phase_run *r)
                          .label_vectors = value(r->w->label_vectors),
                          .label_bias = value(r->w->label_bias),
                          .dropout = s->dropout_attention,
-                         .site = r->step->site };
-    op.q = project(x, r->y, r->w->q, r->w->q_bias);
+                         .site = r->step->site,
+                         .q = q };
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
         if (!r->read[k]) continue;
         op.k[k] = project(x, r->read[k], r->w->k, NULL);
         op.v[k] = project(x, r->read[k], r->w->v, r->w->v_bias);
     }
-    gsa_watched *watched = gsa_stack_find_watched(x->batch, r->step);
     gsa_tensor *weights = watched ? gsa_tape_new(x->tape, edges.edge_total, op.heads, 0) : NULL;
     if (weights) op.weights = weights->data;
     gsa_tensor *a = gsa_op_attend(x->tape, &op);

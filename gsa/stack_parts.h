@@ -55,6 +55,7 @@ struct gsa_stack {
     gsa_parameter *gain, *shift; /* the last norm, with norm=pre */
     int sequence;                /* stack kind */
     int reads_memory, needs_text;
+    int queries;                 /* stack_query.c: 0 where it pays, 1 wherever it can be, -1 nowhere; tests set it */
 };
 
 struct gsa_stack_batch {
@@ -94,6 +95,11 @@ static inline int gsa_phase_reads_old(const gsa_phase *phase)
     return phase->aggregate == GSA_ATTEND || phase->aggregate == GSA_NONE || phase->update == GSA_SUBLAYER ||
            phase->update == GSA_FFN;
 }
+/* stack_query.c: is the phase projected on the side of its queries, where `unprojected` rows of its sources have no K and V yet? Then
+ * its aggregate, from the projected queries and what is read of each kind */
+int gsa_stack_asks(const gsa_stack *stack, const gsa_tape *tape, const gsa_batch *batch, int phase, int64_t unprojected);
+gsa_tensor *gsa_stack_ask(const gsa_stack *stack, gsa_tape *tape, const gsa_phase_weights *w, const gsa_batch *batch, int phase,
+                          gsa_tensor *q, gsa_tensor *const *read);
 /* columns of a phase's aggregate */
 int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase);
 /* 1 when the phase's destinations are read as norm(x) under norm=pre */

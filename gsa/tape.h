@@ -65,6 +65,12 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count);     
 gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t cols);    /* as many numbers, no copy */
 gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count);               /* [r, c_i] -> [r, sum c_i] */
 gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias);/* [r,in] [out,in] [1,out]|NULL -> [r,out] */
+/* One product for each head, w's rows h out/heads.. being head h's [w rows / heads, w cols]; room >= heads heads stand in a row of the
+ * wider of x and y, those beyond are zeros in y and not read in x:
+ *   to_columns: [r, w rows] -> [r, room w cols],   y_h = x_h w_h
+ *   else        [r, room w cols] -> [r, w rows],   y_h = x_h w_h^T + bias_h          bias [1, w rows] or NULL */
+gsa_tensor *gsa_op_heads(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias, int32_t heads, int32_t room,
+                         int to_columns);
 gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *weight, int count); /* sum weight_i x_i */
 gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);
 gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);                /* elementwise */

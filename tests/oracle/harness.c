@@ -1,4 +1,5 @@
 #include "harness.h"
+#include "gsa/stack_parts.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,8 @@ static gsa_status make_stack(oracle_harness *h, int s)
         status =
             gsa_stack_create(NULL, h->registry, &spec, &stack->settings, &options, h->parameters, &h->stack[s], &h->error);
     gsa_spec_release(&spec);
+    /* few destinations projected on the side of their queries wherever that can be, where it pays, nowhere */
+    if (status == GSA_OK) h->stack[s]->queries = (int)(h->model->seed % 3) - 1;
     if (status == GSA_OK) status = gsa_stack_batch_create(h->stack[s], &h->batch[s], &h->error);
     return status;
 }
