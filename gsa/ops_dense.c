@@ -13,10 +13,9 @@ static void linear_back(gsa_tape *tape, gsa_op *op)
     linear_op *l = (linear_op *)op;
     const gsa_tensor *y = op->out;
     const int64_t r = y->rows, out = y->cols, in = l->x->cols;
-    int fresh;
-    void *dx = gsa_tape_grad_fresh(tape, l->x, &fresh);
-    if (dx) GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in, !fresh); /* dx += dy w */
-    void *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
+    int unset;
+    void *dx = gsa_tape_grad_unset(tape, l->x, &unset), *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
+    if (dx) GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in, !unset); /* dx += dy w */
     if (dw) GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in, 1); /* dw += dy^T x */
     if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
 }
@@ -49,8 +48,11 @@ static void combine_back(gsa_tape *tape, gsa_op *op)
 {
     combine_op *c = (combine_op *)op;
     for (int i = 0; i < c->count; i++) {
-        void *dx = c->weight[i] == 1 ? NULL : gsa_tape_grad(tape, c->x[i]);
-        if (c->weight[i] == 1) gsa_tape_pass(tape, c->x[i], op->out->grad);
+        if (c->weight[i] == 1) {
+            gsa_tape_add_grad(tape, c->x[i], op->out->grad, i + 1 == c->count);
+            continue;
+        }
+        void *dx = gsa_tape_grad(tape, c->x[i]);
         if (dx) GSA_CALL(tape, accumulate, dx, op->out->grad, c->weight[i], op->out->rows * op->out->cols);
     }
 }

@@ -100,10 +100,11 @@ typedef struct concat_op {
 static void concat_back(gsa_tape *tape, gsa_op *op)
 {
     concat_op *c = (concat_op *)op;
-    const char *dy = op->out->grad;
+    char *dy = op->out->grad;
     for (int i = 0; i < c->count; i++) {
-        if (c->x[i]->rows > 0) gsa_tape_pass(tape, c->x[i], dy);
-        dy += gsa_tape_bytes(tape, c->x[i]->rows, c->x[i]->cols);
+        const int64_t n = c->x[i]->rows * c->x[i]->cols;
+        if (n) gsa_tape_add_grad(tape, c->x[i], dy, 1);
+        dy += n * tape->backend->real_bytes;
     }
 }
 
@@ -168,10 +169,10 @@ static void gather_back(gsa_tape *tape, gsa_op *op)
 {
     gather_op *g = (gather_op *)op;
     const gsa_tensor *y = op->out;
-    gsa_tape_pass(tape, g->base, y->grad);
     void *dtable = gsa_tape_grad(tape, g->table);
     if (dtable)
         GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
+    gsa_tape_add_grad(tape, g->base, y->grad, 1);
 }
 
 gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows,

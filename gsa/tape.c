@@ -253,18 +253,22 @@ void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
     return x->grad;
 }
 
-void *gsa_tape_grad_fresh(gsa_tape *tape, gsa_tensor *x, int *fresh)
+void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset)
 {
-    *fresh = x && x->wants_grad && !x->grad && !x->whole;
-    if (!*fresh) return gsa_tape_grad(tape, x);
+    *unset = x && x->wants_grad && !tape->failed && !x->grad && !x->whole && x->rows > 0 && x->cols > 0;
+    if (!*unset) return gsa_tape_grad(tape, x);
     return x->grad = gsa_tape_memory(tape, gsa_tape_bytes(tape, x->rows, x->cols));
 }
 
-void gsa_tape_pass(gsa_tape *tape, gsa_tensor *x, const void *dy)
+void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last)
 {
-    int fresh;
-    void *dx = gsa_tape_grad_fresh(tape, x, &fresh);
-    if (dx && fresh) GSA_CALL(tape, copy, dx, dy, gsa_tape_bytes(tape, x->rows, x->cols));
+    int unset;
+    if (last && x && x->wants_grad && !x->grad && !x->whole) {
+        x->grad = dy;
+        return;
+    }
+    void *dx = gsa_tape_grad_unset(tape, x, &unset);
+    if (dx && unset) GSA_CALL(tape, copy, dx, dy, gsa_tape_bytes(tape, x->rows, x->cols));
     else if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, x->rows * x->cols);
 }
 

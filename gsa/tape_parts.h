@@ -35,10 +35,10 @@ struct gsa_tape {
 gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad);
 /* The gradient of x, made (zeroed) at first need; NULL where none is wanted. */
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x);
-/* The same for a caller that can write all of it instead of adding: *fresh is 1 where it must, because the memory is not even cleared. */
-void *gsa_tape_grad_fresh(gsa_tape *tape, gsa_tensor *x, int *fresh);
-/* dx += dy, a copy where dx is fresh; nothing where x wants no gradient. */
-void gsa_tape_pass(gsa_tape *tape, gsa_tensor *x, const void *dy);
+/* The same where the caller writes all of it if *unset, and adds to it otherwise: then nothing is zeroed first. */
+void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset);
+/* Adds dy, as many numbers as x has, to its gradient. The first is a copy; with `last`, where nobody reads dy any more, dy itself. */
+void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last);
 /* Records an op of `bytes` bytes with `out`; returns the record to fill in, or NULL when nothing is recorded or memory ran out. */
 void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out);
 /* 1 when the call went well; else takes the backend's sentence over. */

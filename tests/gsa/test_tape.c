@@ -169,6 +169,37 @@ static gsa_tensor *op_attend(leaves *l)
                                .site = 9 };
     return gsa_op_attend(l->tape, &op);
 }
+/* K and V are one tensor, and the query too. */
+static gsa_tensor *op_attend_one(leaves *l)
+{
+    const gsa_edges e = edges_of(l->tape);
+    const gsa_attend_op op = {
+        .edges = &e, .heads = 2, .head_dim = 2, .scale = 0.7, .q = l->a, .k = { l->a }, .v = { l->a }
+    };
+    return gsa_op_attend(l->tape, &op);
+}
+static gsa_tensor *op_heads_wide(leaves *l)
+{
+    return gsa_op_heads(l->tape, l->a, l->w, NULL, 2, 3, 1);
+}
+static gsa_tensor *op_heads_narrow(leaves *l)
+{
+    return gsa_op_heads(l->tape, gsa_op_heads(l->tape, l->a, l->w, NULL, 2, 3, 1), l->w, l->row, 2, 3, 0);
+}
+/* The first and the last term get gradients of their own before and after. */
+static gsa_tensor *op_sums(leaves *l)
+{
+    gsa_tensor *x = gsa_op_add(l->tape, l->a, l->b), *y = gsa_op_activate(l->tape, x, GSA_TANH);
+    gsa_tensor *z = gsa_op_add(l->tape, gsa_op_add(l->tape, x, y), gsa_op_add(l->tape, y, x));
+    return gsa_op_multiply(l->tape, gsa_op_concat(l->tape, (gsa_tensor *[]){ z, y }, 2),
+                           gsa_op_concat(l->tape, (gsa_tensor *[]){ x, z }, 2));
+}
+static gsa_tensor *op_gather_itself(leaves *l)
+{
+    const int32_t ids[R] = { 4, 0, -1, 4, 2, 1 };
+    gsa_tensor *x = gsa_op_add(l->tape, l->a, l->b);
+    return gsa_op_gather(l->tape, x, x, device(l->tape, ids, sizeof ids), R, 0.5, 0);
+}
 static gsa_tensor *op_sum(leaves *l)
 {
     const gsa_edges e = edges_of(l->tape);
@@ -196,7 +227,9 @@ static const struct {
             { "reshape", op_reshape },   { "reshaped view", op_reshape_view },
             { "beside", op_beside },     { "beside, alike", op_beside_alike },
             { "attend", op_attend },     { "sum", op_sum },
-            { "mean", op_mean_edges } };
+            { "mean", op_mean_edges },   { "attend, one tensor", op_attend_one },
+            { "heads", op_heads_wide },  { "heads and back", op_heads_narrow },
+            { "sums of sums", op_sums }, { "gather from the base", op_gather_itself } };
 enum { OPS = sizeof ops / sizeof *ops };
 
 static gsa_parameter *leaf(bench *b, const char *name, int64_t rows, int64_t cols)
