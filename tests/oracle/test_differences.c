@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "gsa/stack_parts.h"
 #include "harness.h"
 #include "support/compare.h"
 #include "support/suite.h"
@@ -86,19 +85,18 @@ static int matrix_differs(trial *t, gsa_parameter *p, const char *where, int tog
 static void compare_row(const row *r, int32_t n, int input)
 {
     const int32_t length[] = { n, 0, n > 1 ? n - 1 : 1 };
-    trial_plan plan = { r->spec, gsa_settings_default(), length, 3, input, GSA_F64, 1 };
+    trial_plan plan = { r->spec, gsa_settings_default(), length, 3, input, GSA_F64, 1, 0 };
     plan.settings.hidden = 4, plan.settings.heads = 2, plan.settings.head_dim = 3, plan.settings.ffn = 5;
     plan.settings.norm = r->norm, plan.settings.bias = r->bias, plan.settings.scale = r->scale,
     plan.settings.activation = r->activation;
     plan.settings.norm_eps = 1e-4;
+    plan.queries = n % 2 ? 1 : -1; /* projected on the side of the queries wherever that can be, and nowhere */
     trial t;
     char where[120];
     double loss;
     int wrong = 0;
     snprintf(where, sizeof where, "%s, norm %d, bias %d, n = %d, input %d", r->spec, r->norm, r->bias, n, input);
-    ck_assert_msg(trial_open(&t, &plan) == 0, "%s: %s", where, t.error.text);
-    t.stack->queries = n % 2 ? 1 : -1; /* projected on the side of the queries wherever that can be, and nowhere */
-    ck_assert_msg(trial_step(&t, 1, &loss, NULL) == 0, "%s: %s", where, t.error.text);
+    ck_assert_msg(trial_open(&t, &plan) == 0 && trial_step(&t, 1, &loss, NULL) == 0, "%s: %s", where, t.error.text);
     for (int p = 0; p < gsa_parameters_count(t.parameters); p++) {
         gsa_parameter *parameter = gsa_parameters_at(t.parameters, p);
         if (parameter == t.input && input == TRIAL_ZERO && !r->bias) continue; /* relu at 0 has no derivative */

@@ -55,7 +55,7 @@ static const struct {
 START_TEST(threads_change_no_bit)
 {
     const int32_t length[] = { 70, 1, 0, 33, 150, 2 };
-    trial_plan plan = { models[_i].spec, gsa_settings_default(), length, 6, TRIAL_RANDOM, GSA_F32, 1 };
+    trial_plan plan = { models[_i].spec, gsa_settings_default(), length, 6, TRIAL_RANDOM, GSA_F32, 1, 0 };
     plan.settings.hidden = models[_i].hidden, plan.settings.heads = models[_i].heads, plan.settings.norm = models[_i].norm;
     plan.settings.bias = GSA_BIAS_Q | GSA_BIAS_V | GSA_BIAS_O;
     plan.settings.dropout_attention = plan.settings.dropout_hidden = plan.settings.dropout_ffn = 0.1;
@@ -70,6 +70,63 @@ START_TEST(threads_change_no_bit)
         for (int64_t j = 0; j < n.count; j++) differing += memcmp(&n.at[j], &first.at[j], sizeof(double)) != 0;
         ck_assert_msg(!differing, "%s: %lld of %lld numbers differ with %d threads", plan.spec, (long long)differing,
                       (long long)n.count, threads[i]);
+        free(n.at);
+    }
+    free(first.at);
+}
+END_TEST
+
+/* ---- on which side few destinations are projected: the same numbers, and of each side the same bits for any number of threads */
+static const struct {
+    const char *spec;
+    int norm, bias, hidden, heads, head_dim;
+} sides[] = {
+    { "star*2", GSA_NORM_POST, 7, 24, 3, 8 },
+    { "star:relays=3*1", GSA_NORM_POST, 0, 20, 17, 4 },
+    { "star:share=1*2", GSA_NORM_PRE, 2, 30, 2, 7 },
+    { "full*1", GSA_NORM_PRE, 7, 16, 4, 4 },
+    { "window:width=5*1", GSA_NORM_POST, 7, 16, 16, 2 },
+    { "ring+star*1", GSA_NORM_POST, 5, 24, 3, 8 },
+};
+
+static trial_plan plan_of_side(int i, int real, const int32_t *length, int examples, int queries)
+{
+    trial_plan plan = { sides[i].spec, gsa_settings_default(), length, examples, TRIAL_RANDOM, real, 1, queries };
+    plan.settings.hidden = sides[i].hidden, plan.settings.heads = sides[i].heads;
+    plan.settings.head_dim = sides[i].head_dim, plan.settings.norm = sides[i].norm, plan.settings.bias = sides[i].bias;
+    plan.settings.dropout_hidden = 0.1;
+    return plan;
+}
+
+START_TEST(both_sides_agree)
+{
+    const int32_t length[] = { 70, 1, 0, 33, 2 };
+    trial_plan plan = plan_of_side(_i, GSA_F64, length, 5, 1);
+    const numbers queries = everything(&plan);
+    plan.queries = -1;
+    const numbers sources = everything(&plan);
+    ck_assert_int_eq(queries.count, sources.count);
+    double scale = 1, apart = 0;
+    for (int64_t i = 0; i < sources.count; i++) scale = fmax(scale, fabs(sources.at[i]));
+    for (int64_t i = 0; i < sources.count; i++) apart = fmax(apart, fabs(queries.at[i] - sources.at[i]));
+    ck_assert_msg(apart > 0, "%s: one side was taken twice", plan.spec);
+    ck_assert_msg(apart < 1e-11 * scale, "%s: the sides are %g apart, the largest number is %g", plan.spec, apart, scale);
+    free(queries.at);
+    free(sources.at);
+}
+END_TEST
+
+START_TEST(threads_change_no_bit_of_queries)
+{
+    const int32_t length[] = { 70, 1, 0, 33, 150, 2 };
+    trial_plan plan = plan_of_side(_i, GSA_F32, length, 6, 1);
+    const numbers first = everything(&plan);
+    for (int i = 0; i < GSA_COUNT(threads); i++) {
+        plan.threads = threads[i];
+        const numbers n = everything(&plan);
+        ck_assert_int_eq(n.count, first.count);
+        ck_assert_msg(memcmp(n.at, first.at, (size_t)n.count * sizeof *n.at) == 0, "%s with %d threads", plan.spec,
+                      threads[i]);
         free(n.at);
     }
     free(first.at);
@@ -187,7 +244,9 @@ int main(int argc, char **argv)
     static const gsa_test bits[] = { GSA_LOOP(threads_change_no_bit, GSA_COUNT(models)) };
     static const gsa_test order[] = { GSA_LOOP(order_of_examples_changes_nothing, 60) };
     static const gsa_test recording[] = { GSA_LOOP(recording_changes_no_value, 30) };
-    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("order", order, 60),
-                                      GSA_CASE("recording", recording, 60) };
+    static const gsa_test side[] = { GSA_LOOP(both_sides_agree, GSA_COUNT(sides)),
+                                     GSA_LOOP(threads_change_no_bit_of_queries, GSA_COUNT(sides)) };
+    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("sides", side, 120),
+                                      GSA_CASE("order", order, 60), GSA_CASE("recording", recording, 60) };
     return gsa_run_suite("properties", cases, GSA_COUNT(cases), argc, argv);
 }

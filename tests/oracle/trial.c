@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "gsa/stack_parts.h"
 #include "support/compare.h"
 
 static gsa_status make_stack(trial *t, const trial_plan *plan)
@@ -12,6 +13,7 @@ static gsa_status make_stack(trial *t, const trial_plan *plan)
     if (status == GSA_OK)
         status = gsa_stack_create(NULL, t->registry, &spec, &plan->settings, &options, t->parameters, &t->stack, &t->error);
     gsa_spec_release(&spec);
+    if (status == GSA_OK) t->stack->queries = plan->queries;
     return status;
 }
 

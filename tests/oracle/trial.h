@@ -12,6 +12,7 @@ typedef struct trial_plan {
     int32_t examples;
     int rows; /* trial_rows */
     int real, threads;
+    int queries; /* gsa_stack's, of stack_parts.h */
 } trial_plan;
 
 typedef struct trial {
