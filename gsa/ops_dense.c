@@ -16,7 +16,7 @@ static void linear_back(gsa_tape *tape, gsa_op *op)
     int unset;
     void *dx = gsa_tape_grad_unset(tape, l->x, &unset), *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
     if (dx) GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in, !unset); /* dx += dy w */
-    if (dw) GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in, 1); /* dw += dy^T x */
+    if (dw) GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in, 1);      /* dw += dy^T x */
     if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
 }
 

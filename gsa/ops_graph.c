@@ -33,7 +33,8 @@ static gsa_attend_args attend_args(const gsa_attend_op *in, const gsa_edges *edg
 static void *plane_of_values(gsa_tape *tape, const gsa_attend_op *in, int kind)
 {
     if (in->v[kind] != in->k[kind]) return gsa_tape_grad(tape, in->v[kind]);
-    gsa_tensor *v = in->v[kind] && in->v[kind]->wants_grad ? gsa_tape_new(tape, in->v[kind]->rows, in->v[kind]->cols, 0) : NULL;
+    gsa_tensor *v =
+        in->v[kind] && in->v[kind]->wants_grad ? gsa_tape_new(tape, in->v[kind]->rows, in->v[kind]->cols, 0) : NULL;
     const int64_t bytes = v ? gsa_tape_bytes(tape, v->rows, v->cols) : 0;
     return bytes > 0 && GSA_CALL(tape, zero_fill, v->data, bytes) ? v->data : NULL;
 }
