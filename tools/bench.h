@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include "bench_ceilings.h"
 #include "graph/batch.h"
-#include "train/sweep.h"
+#include "train/runs/sweep.h"
 #include "verbs.h"
 
 enum { GSA_BENCH_SERIES = 3, GSA_BENCH_SIDES = 8, GSA_BENCH_RECIPES = 16, GSA_BENCH_DETAIL = 64 };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "bench.h"
 #include "child.h"
-#include "train/sweep.h"
+#include "train/runs/sweep.h"
 
 /* The first step finds out how much memory the tape takes, the second takes it in one piece: both touch new pages. */
 enum { WARM_UP = 2 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "chart.h"
 #include "topologies/words.h"
-#include "train/lines.h"
+#include "train/data/lines.h"
 
 enum { PLACE = 512, KNOWN = 64, KEY = 128, TEXT = 256 };
 

@@ -1,7 +1,7 @@
-/* gsa compare - whether one run, or one set of runs, is better than another (train/compare.h). */
+/* gsa compare - whether one run, or one set of runs, is better than another (train/runs/compare.h). */
 #include <stdio.h>
 #include <string.h>
-#include "train/compare.h"
+#include "train/runs/compare.h"
 #include "verbs.h"
 
 static void write_json(const gsa_args *args, const char *split, const gsa_compared *c, gsa_output *out)

@@ -1,5 +1,5 @@
 /* gsa generate - a trained language model goes on with texts. */
-#include "train/generate.h"
+#include "train/decode/generate.h"
 #include "apply.h"
 #include "topologies/param.h"
 

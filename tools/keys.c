@@ -1,7 +1,7 @@
 /* keys.c - the keys of recipes, for gsa train --help and for docs/recipe-keys.md. */
 #include <stdio.h>
 #include <string.h>
-#include "train/applies.h"
+#include "train/settings/applies.h"
 #include "verbs.h"
 
 static const char *shown_default(const gsa_key *key)
@@ -37,9 +37,9 @@ void gsa_write_recipe_keys_page(gsa_output *out)
 {
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
-    gsa_output_text(out,
-                    "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program. A value that is not\n"
-                    "the default, of a key that the recipe's task does not read, is refused with file and line.\n");
+    gsa_output_text(out, "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program. "
+                         "A value that is not\n"
+                         "the default, of a key that the recipe's task does not read, is refused with file and line.\n");
     for (int i = 0; i < count; i++) {
         char expected[256], tasks[256];
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)

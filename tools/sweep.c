@@ -1,8 +1,8 @@
-/* sweep.c - gsa train with --seeds or --each: several runs, a line each, a summary (train/sweep.h). */
+/* sweep.c - gsa train with --seeds or --each: several runs, a line each, a summary (train/runs/sweep.h). */
 #include "sweep.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include "train/sweep.h"
+#include "train/runs/sweep.h"
 #include "verbs.h"
 
 typedef struct teller {

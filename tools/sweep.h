@@ -2,7 +2,7 @@
 #ifndef GSA_TOOLS_SWEEP_H
 #define GSA_TOOLS_SWEEP_H
 #include "options.h"
-#include "train/results.h"
+#include "train/runs/results.h"
 #include "verbs.h"
 
 int gsa_sweep_asked(const gsa_args *args); /* --seeds, --each or --results */

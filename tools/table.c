@@ -1,4 +1,4 @@
-/* gsa table - results of many runs (results.jsonl) as one table (train/results.h). */
+/* gsa table - results of many runs (results.jsonl) as one table (train/runs/results.h). */
 #include <stdio.h>
 #include <string.h>
 #include "sweep.h"

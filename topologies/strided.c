@@ -57,8 +57,8 @@ static void describe(const void *self, gsa_describer *d)
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     gsa_phase attend = { .struct_size = sizeof attend, .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER };
     attend.label_use = p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY;
-    attend.labels = p[RELATIVE].i ? (int32_t)far_label(p) + 1 : N_LABELS, attend.per_head = p[HEADS].i == SPLIT, attend.sources = attend.destinations = 1 << TOKEN,
-    attend.name = "attend";
+    attend.labels = p[RELATIVE].i ? (int32_t)far_label(p) + 1 : N_LABELS, attend.per_head = p[HEADS].i == SPLIT,
+    attend.sources = attend.destinations = 1 << TOKEN, attend.name = "attend";
     d->phase(d, &attend);
     gsa_phase ffn = { .struct_size = sizeof ffn, .aggregate = GSA_NONE, .update = GSA_FFN };
     ffn.destinations = 1 << TOKEN, ffn.name = "ffn";

@@ -38,7 +38,9 @@ static void describe(const void *self, gsa_describer *d)
                               .aggregate = GSA_ATTEND,
                               .update = GSA_SUBLAYER,
                               .label_use = relative ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
-                              .labels = (int32_t)(!relative ? 1 : causal ? half + 1 : p[WIDTH].i),
+                              .labels = (int32_t)(!relative ? 1
+                                                  : causal  ? half + 1
+                                                            : p[WIDTH].i),
                               .sources = 1 << TOKEN,
                               .destinations = 1 << TOKEN,
                               .name = "attend" });

@@ -2,8 +2,8 @@
 #include "train/apply.h"
 #include <stdio.h>
 #include "train/log.h"
-#include "train/outcomes.h"
-#include "train/plain.h"
+#include "train/score/outcomes.h"
+#include "train/data/plain.h"
 #include "train/trainer.h"
 
 void gsa_apply_say(void *context, const char *sentence)

@@ -6,7 +6,7 @@
 #include "gsa/vocabulary.h"
 #include "topologies/words.h"
 #include "train/apply.h"
-#include "train/plain.h"
+#include "train/data/plain.h"
 
 enum { SHOWN_NODES = 12, SHOWN_EDGES = 3, SHOWN_WORDS = 8, LINE = 640 };
 

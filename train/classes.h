@@ -2,7 +2,7 @@
 #ifndef GSA_CLASSES_H
 #define GSA_CLASSES_H
 #include "gsa/tape.h"
-#include "train/labels.h"
+#include "train/vocabulary/labels.h"
 #include "train/task.h"
 
 /* scale sum of the cross entropies. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/profile.h"
-#include "train/outcomes.h"
-#include "train/plain.h"
+#include "train/score/outcomes.h"
+#include "train/data/plain.h"
 #include "train/step.h"
 #include "train/trainer.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "train/lines.h"
+#include "train/data/lines.h"
 
 gsa_status gsa_log_open(const gsa_system *system, const char *path, gsa_log *log, gsa_error *error)
 {

@@ -295,13 +295,11 @@ static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
     gsa_model_sequence sequences[GSA_BATCH_SEQUENCES];
     for (int s = 0; s < m->plan.n_sequences; s++) {
         const gsa_minibatch_sequence *from = &batch->sequence[s];
-        sequences[s] = (gsa_model_sequence){
-            .count = from->count,
-            .length = from->length,
-            .text = m->reads_text ? from->text : NULL,
-            .group = from->grouped ? from->group : NULL,
-            .number = from->number
-        };
+        sequences[s] = (gsa_model_sequence){ .count = from->count,
+                                             .length = from->length,
+                                             .text = m->reads_text ? from->text : NULL,
+                                             .group = from->grouped ? from->group : NULL,
+                                             .number = from->number };
     }
     const gsa_profile_mark began = gsa_profile_begin(m->profile);
     const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);

@@ -1,6 +1,6 @@
 #include "train/optimiser.h"
 #include <math.h>
-#include "train/keys.h"
+#include "train/settings/keys.h"
 
 static gsa_backend *backend_of(const gsa_optimiser *o)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "train/outcomes.h"
+#include "train/score/outcomes.h"
 #include "train/trainer.h"
 
 char *gsa_path_join(const gsa_system *system, const char *folder, const char *name, gsa_error *error)

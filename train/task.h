@@ -31,7 +31,7 @@
 #include "gsa/input.h"
 #include "gsa/model.h"
 #include "train/minibatch.h"
-#include "train/recipe.h"
+#include "train/settings/recipe.h"
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
 enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };

@@ -7,9 +7,8 @@
 #define S(i) (r->shape[i])
 
 /* ---- dropout of states: rows, cols, p in percent ---- */
-static const op_shape dropout_shapes[] = { { 0, 5, 30 }, { 5, 0, 30 },     { 1, 1, 0 },     { 7, 10, 30 },
-                                           { 7, 3, 90 }, { 300, 101, 50 }, { 20, 1000, 10 },
-                                           { 9, 33, 20 } };
+static const op_shape dropout_shapes[] = { { 0, 5, 30 }, { 5, 0, 30 },     { 1, 1, 0 },      { 7, 10, 30 },
+                                           { 7, 3, 90 }, { 300, 101, 50 }, { 20, 1000, 10 }, { 9, 33, 20 } };
 static const op_shape dropout_grads[] = { { 5, 6, 30 }, { 4, 3, 0 } };
 static const op_shape dropout_big[] = { { 3000, 37, 20 }, { 50, 1001, 50 } };
 

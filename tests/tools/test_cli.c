@@ -236,7 +236,7 @@ START_TEST(bench)
     double share = 0;
     const char *name;
     json_t *part;
-    json_object_foreach(json_object_get(step, "parts"), name, part)
+    json_object_foreach (json_object_get(step, "parts"), name, part)
         share += json_number_value(json_object_get(part, "share"));
     ck_assert_double_eq_tol(share, 1, 1e-9); /* with the rest */
     ck_assert_double_ge(json_number_value(json_object_get(step, "per_product")), 1);

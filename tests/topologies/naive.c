@@ -54,7 +54,8 @@ void naive_window(naive_list *list, int64_t n, const int *parameters)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            if (2 * llabs(i - j) < parameters[0] && (!parameters[1] || j <= i)) naive_add(list, 0, 0, j, i, parameters[2] ? j - i + parameters[0] / 2 : 0);
+            if (2 * llabs(i - j) < parameters[0] && (!parameters[1] || j <= i))
+                naive_add(list, 0, 0, j, i, parameters[2] ? j - i + parameters[0] / 2 : 0);
 }
 
 /* Algorithm 1: the context of satellite i is [h_{i-1}; h_i; h_{i+1}; e_i; s], of a relay [s; h_0 .. h_{n-1}]. */

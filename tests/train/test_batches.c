@@ -4,7 +4,7 @@
 #include "support/suite.h"
 #include "train/batches.h"
 #include "train/schedule.h"
-#include "train/summation.h"
+#include "train/data/summation.h"
 
 /* ---- batches -------------------------------------------------------------------------------------------------------------- */
 

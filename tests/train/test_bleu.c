@@ -3,7 +3,7 @@
 #include <string.h>
 #include "golden_bleu.h"
 #include "support/suite.h"
-#include "train/bleu.h"
+#include "train/score/bleu.h"
 
 static gsa_slice slice(const char *text)
 {

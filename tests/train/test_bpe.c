@@ -5,7 +5,7 @@
 #include "graph/utf8.h"
 #include "gsa/scratch.h"
 #include "support/suite.h"
-#include "train/bpe.h"
+#include "train/vocabulary/bpe.h"
 
 enum { WORD = 48, WORDS = 64, MERGES = 60, PIECE = 128 };
 

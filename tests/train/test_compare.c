@@ -5,8 +5,8 @@
 #include <string.h>
 #include "gsa/scratch.h"
 #include "support/suite.h"
-#include "train/compare.h"
-#include "train/outcomes.h"
+#include "train/runs/compare.h"
+#include "train/score/outcomes.h"
 
 enum { UNITS = 4, SAMPLES = 20000, MOST = 1 << 16 };
 

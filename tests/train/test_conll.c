@@ -5,7 +5,7 @@
 #include "gsa/scratch.h"
 #include "support/faults.h"
 #include "support/suite.h"
-#include "train/conll.h"
+#include "train/data/conll.h"
 
 typedef struct fixture {
     gsa_scratch scratch;

@@ -7,9 +7,9 @@
 #include "rig.h"
 #include "slopes.h"
 #include "gsa/vocabulary.h"
-#include "train/beam.h"
+#include "train/decode/beam.h"
 #include "train/session.h"
-#include "train/translate.h"
+#include "train/decode/translate.h"
 
 static const char recipe[] =
     "[task]\nname = translation\n"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include "rig.h"
 #include "slopes.h"
-#include "train/keys.h"
-#include "train/language.h"
+#include "train/settings/keys.h"
+#include "train/decode/language.h"
 
 static void say_nothing(void *context, const char *sentence)
 {
@@ -302,8 +302,7 @@ static const struct {
 } leaks[] = {
     { "model.encoder=full", "layer 1 of full, full, lets a token see those after it" },
     { "model.encoder=full:causal=1*2,star", "layer 3 of full:causal=1*2,star, star, lets" },
-    { "model.encoder=bpt:k=1:causal=1,window:width=3",
-      "layer 2 of bpt:k=1:causal=1,window:width=3, window:width=3, lets" },
+    { "model.encoder=bpt:k=1:causal=1,window:width=3", "layer 2 of bpt:k=1:causal=1,window:width=3, window:width=3, lets" },
     { "model.encoder=full:causal=1,full:causal=1+head_area", "head_area" },
     { "model.encoder=ring", "layer 1 of ring" },
 };

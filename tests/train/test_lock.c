@@ -10,7 +10,7 @@
 #include "rig.h"
 #include "support/suite.h"
 #include "train/lock.h"
-#include "train/results.h"
+#include "train/runs/results.h"
 
 /* A process that has the folder's lock, once this returns. */
 static pid_t holder_of(const char *folder)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "train/nodes.h"
+#include "train/data/nodes.h"
 
 typedef struct fixture {
     gsa_scratch scratch;

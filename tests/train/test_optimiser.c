@@ -4,7 +4,7 @@
 #include "support/compare.h"
 #include "support/guard.h"
 #include "support/suite.h"
-#include "train/keys.h"
+#include "train/settings/keys.h"
 #include "train/average.h"
 #include "train/optimiser.h"
 

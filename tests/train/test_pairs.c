@@ -6,8 +6,8 @@
 #include "rig.h"
 #include "slopes.h"
 #include "train/classes.h"
-#include "train/keys.h"
-#include "train/pairs.h"
+#include "train/settings/keys.h"
+#include "train/data/pairs.h"
 #include "train/session.h"
 
 /* ---- formats ----------------------------------------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
 #include <string.h>
 #include "gsa/scratch.h"
 #include "support/suite.h"
-#include "train/keys.h"
-#include "train/parallel.h"
-#include "train/pieces.h"
+#include "train/settings/keys.h"
+#include "train/data/parallel.h"
+#include "train/vocabulary/pieces.h"
 
 typedef struct fixture {
     gsa_scratch scratch;

@@ -6,11 +6,11 @@
 #include "gsa/scratch.h"
 #include "support/compare.h"
 #include "support/suite.h"
-#include "train/answers.h"
-#include "train/keys.h"
-#include "train/locate.h"
-#include "train/overlap.h"
-#include "train/reading.h"
+#include "train/score/answers.h"
+#include "train/settings/keys.h"
+#include "train/data/locate.h"
+#include "train/data/overlap.h"
+#include "train/data/reading.h"
 
 typedef struct fixture {
     gsa_scratch scratch;

@@ -5,7 +5,7 @@
 #include "gsa/scratch.h"
 #include "support/suite.h"
 #include "topologies/registry.h"
-#include "train/applies.h"
+#include "train/settings/applies.h"
 
 typedef struct fixture {
     gsa_scratch scratch;
@@ -143,11 +143,29 @@ START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
 }
 END_TEST
 
-static const char *const shipped[] = { "masked-summation", "masked-summation-small", "sst5",         "sst5-star",      "sst5-full",
-                                       "mtl16",            "imdb-part",              "chnsenticorp", "snli-star",      "snli-bpt-cross",
-                                       "sick",             "afqmc-star",             "cora",         "citeseer",       "conll2003",
-                                       "ewt-pos",          "resume-ner",             "drcd",         "cmrc",           "multi30k",
-                                       "tinyshakespeare",  "enwik8-bpt",             "ptb-words" };
+static const char *const shipped[] = { "masked-summation",
+                                       "masked-summation-small",
+                                       "sst5",
+                                       "sst5-star",
+                                       "sst5-full",
+                                       "mtl16",
+                                       "imdb-part",
+                                       "chnsenticorp",
+                                       "snli-star",
+                                       "snli-bpt-cross",
+                                       "sick",
+                                       "afqmc-star",
+                                       "cora",
+                                       "citeseer",
+                                       "conll2003",
+                                       "ewt-pos",
+                                       "resume-ner",
+                                       "drcd",
+                                       "cmrc",
+                                       "multi30k",
+                                       "tinyshakespeare",
+                                       "enwik8-bpt",
+                                       "ptb-words" };
 
 static int count_recipe(void *context, const char *name)
 {
@@ -325,14 +343,17 @@ static const struct {
     { MODEL "[task]\nname=language_modelling\n", "data.max_length=80",
       "--set data.max_length: [data] max_length = 80 is not for task language_modelling: it is read by text_classification, "
       "sentence_pairs, span_extraction and translation" },
-    { MODEL "[task]\nname=masked_summation\n[data]\ntrain=x\n", NULL, "r.ini:6: [data] train = x is not for task masked_summation" },
+    { MODEL "[task]\nname=masked_summation\n[data]\ntrain=x\n", NULL,
+      "r.ini:6: [data] train = x is not for task masked_summation" },
     { MODEL "[task]\nname=node_classification\n", "data.dev=x", "[data] dev = x is not for task node_classification" },
-    { MODEL "[task]\nname=span_extraction\n", "data.encoding=latin1", "[data] encoding = latin1 is not for task span_extraction" },
+    { MODEL "[task]\nname=span_extraction\n", "data.encoding=latin1",
+      "[data] encoding = latin1 is not for task span_extraction" },
     { MODEL "[task]\nname=translation\n", "data.markup=1", "[data] markup = 1 is not for task translation" },
     { MODEL "[task]\nname=translation\n", "data.vectors=v", "[data] vectors = v is not for task translation" },
     { MODEL, "model.decoder=full", "[model] decoder = full is not for task text_classification: it is read by translation" },
     { MODEL, "model.tied=1", "it is read by language_modelling and translation" },
-    { MODEL, "data.tokens=bytes", "[data] tokens = bytes is not for task text_classification: it is read by language_modelling" },
+    { MODEL, "data.tokens=bytes",
+      "[data] tokens = bytes is not for task text_classification: it is read by language_modelling" },
     { MODEL "[task]\nname=language_modelling\n", "data.tokens=punctuated", "[data] tokens = punctuated is not for task" },
     { MODEL, "data.format=snli", "[data] format = snli is not for task text_classification: it is read by sentence_pairs" },
     { MODEL "[task]\nname=translation\n", "data.format=tsv", "[data] format = tsv is not for task translation" },
@@ -379,8 +400,9 @@ START_TEST(defaults_suit_every_task)
     while ((name = strtok_r(rest, ",", &rest))) {
         snprintf(text, sizeof text, "[task]\nname=%s\n" MODEL "[data]\nhold = 000\nmarkup=0\ncolumns=\n", name);
         fixture f = must_read(text, NULL, 0);
-        for (int i = 0; i < count; i++) ck_assert_msg(i == 0 || gsa_recipe_is_default(&f.recipe, i) ||
-                                                      strcmp(keys[i].name, "encoder") == 0, "%s", keys[i].name);
+        for (int i = 0; i < count; i++)
+            ck_assert_msg(i == 0 || gsa_recipe_is_default(&f.recipe, i) || strcmp(keys[i].name, "encoder") == 0, "%s",
+                          keys[i].name);
         done(&f);
     }
 }
@@ -422,7 +444,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test good[] = { GSA_TEST(values_defaults_and_places), GSA_TEST(a_line_may_have_any_length),
+    static const gsa_test good[] = { GSA_TEST(values_defaults_and_places),
+                                     GSA_TEST(a_line_may_have_any_length),
                                      GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
                                      GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)),

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "train/sample.h"
+#include "train/data/sample.h"
 
 enum { LINES = 1000, SPLIT_TRAIN = 0, SPLIT_DEV, SPLIT_TEST };
 

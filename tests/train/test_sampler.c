@@ -4,7 +4,7 @@
 #include <string.h>
 #include "support/compare.h"
 #include "support/suite.h"
-#include "train/sampler.h"
+#include "train/decode/sampler.h"
 
 enum { CLASSES = 6, DRAWS = 20000 };
 

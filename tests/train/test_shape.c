@@ -1,7 +1,7 @@
 /* Capitals, digits, characters. */
 #include <string.h>
 #include "support/suite.h"
-#include "train/shape.h"
+#include "train/data/shape.h"
 
 static gsa_slice slice(const char *text)
 {

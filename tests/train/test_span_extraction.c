@@ -8,7 +8,7 @@
 #include "slopes.h"
 #include "support/compare.h"
 #include "support/faults.h"
-#include "train/outcomes.h"
+#include "train/score/outcomes.h"
 
 static const char recipe[] =
     "[task]\nname = span_extraction\nmatch = 1\n"
@@ -405,10 +405,12 @@ int main(int argc, char **argv)
     static const gsa_test gradients[] = { GSA_TEST(every_parameter_differentiates) };
     static const gsa_test scores[] = { GSA_LOOP(known_logits_give_known_scores, GSA_COUNT(spans)),
                                        GSA_TEST(the_loss_is_the_one_that_is_scored) };
-    static const gsa_test runs[] = { GSA_TEST(a_toy_is_learned_and_predicted), GSA_TEST(odd_files_are_predicted),
+    static const gsa_test runs[] = { GSA_TEST(a_toy_is_learned_and_predicted),
+                                     GSA_TEST(odd_files_are_predicted),
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
-                                     GSA_TEST(lost_answers_are_told), GSA_TEST(gold_is_the_file) };
+                                     GSA_TEST(lost_answers_are_told),
+                                     GSA_TEST(gold_is_the_file) };
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
     static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 120), GSA_CASE("scores", scores, 20),
                                       GSA_CASE("runs", runs, 120), GSA_CASE("faults", faults, 120) };

@@ -7,7 +7,7 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/suite.h"
-#include "train/spans.h"
+#include "train/score/spans.h"
 
 enum { MOST = 64 };
 static const char *const types[] = { "PER", "LOC", "P", "", "\xe4\xba\xba" };

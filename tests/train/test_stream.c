@@ -6,8 +6,8 @@
 #include "gsa/scratch.h"
 #include "support/faults.h"
 #include "support/suite.h"
-#include "train/keys.h"
-#include "train/ngram.h"
+#include "train/settings/keys.h"
+#include "train/score/ngram.h"
 
 /* ---- units ------------------------------------------------------------------------------------------------------------------- */
 

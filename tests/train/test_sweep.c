@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "train/outcomes.h"
-#include "train/sweep.h"
+#include "train/score/outcomes.h"
+#include "train/runs/sweep.h"
 
 /* ---- plans ---------------------------------------------------------------------------------------------------------------------- */
 

@@ -7,10 +7,10 @@
 #include "rig.h"
 #include "slopes.h"
 #include "support/compare.h"
-#include "train/outcomes.h"
+#include "train/score/outcomes.h"
 #include "train/session.h"
-#include "train/spans.h"
-#include "train/tagged.h"
+#include "train/score/spans.h"
+#include "train/data/tagged.h"
 
 #define TRAINING                                                                                                            \
     "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = 1\nreport_every = 1\n"         \
@@ -225,7 +225,8 @@ static const struct {
       "the tags of the data are read as none (data.scheme), but task.scheme = BIOES" },
     { "a X\nb Y\n",
       { "data.format=tsv" },
-      "--set data.format: [data] format = tsv is not for task tagging: it is read by text_classification and sentence_pairs" },
+      "--set data.format: [data] format = tsv is not for task tagging: it is read by text_classification and "
+      "sentence_pairs" },
     { "a X\nb Y\n", { "model.character_heads=4" }, "[model] character_heads = 4 does not divide character_hidden = 6" },
     { "a X\nb Y\n", { "model.characters=rung" }, "rung" },
     { "a X\nb Y\n", { "model.encoder=full,full+cross" }, "reads another stack's sequence, and this task has none" },

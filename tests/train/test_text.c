@@ -6,10 +6,10 @@
 #include "gsa/scratch.h"
 
 #include "support/suite.h"
-#include "train/baseline.h"
-#include "train/keys.h"
-#include "train/labels.h"
-#include "train/vectors.h"
+#include "train/score/baseline.h"
+#include "train/settings/keys.h"
+#include "train/vocabulary/labels.h"
+#include "train/vocabulary/vectors.h"
 
 typedef struct fixture {
     gsa_scratch scratch;

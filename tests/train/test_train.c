@@ -583,8 +583,8 @@ static const struct {
 } refused[] = {
     { rig_text, "data.train=", "data.train is not set: --set data.train=FILE", GSA_ERR_ARGUMENT },
     { rig_text, "data.train=no/such/file", "no/such/file", GSA_ERR_IO },
-    { rig_text, "data.train={part}.tsv", "data.train = {part}.tsv: there is no such file, and {part} is no value: --each part=VALUE",
-      GSA_ERR_ARGUMENT },
+    { rig_text, "data.train={part}.tsv",
+      "data.train = {part}.tsv: there is no such file, and {part} is no value: --each part=VALUE", GSA_ERR_ARGUMENT },
     { rig_text, "data.dev=no/such/file", "no/such/file", GSA_ERR_IO },
     { rig_text, "data.vectors=no/such/file", "no/such/file", GSA_ERR_IO },
     { rig_text, "data.classes=3", "the data holds 2 labels, data.classes says 3", GSA_ERR_FORMAT },

@@ -10,9 +10,9 @@
 #include "slopes.h"
 #include "support/guard.h"
 #include "gsa/vocabulary.h"
-#include "train/beam.h"
+#include "train/decode/beam.h"
 #include "train/session.h"
-#include "train/translate.h"
+#include "train/decode/translate.h"
 
 static const char recipe[] = "[task]\nname = translation\n"
                              "[model]\nencoder = full\ndecoder = full:causal=1+cross\nhidden = 8\nheads = 2\nffn = 8\n"

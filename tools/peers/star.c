@@ -16,7 +16,7 @@
 #include <time.h>
 #include "gsa/safetensors.h"
 #include "train/batches.h"
-#include "train/summation.h"
+#include "train/data/summation.h"
 
 enum { N = 200, K = 10, D = 10, H = 100, HEADS = 10, DH = H / HEADS, OUT = D - 1, BATCH = 32, SOURCES = 5 };
 

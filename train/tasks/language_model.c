@@ -6,13 +6,13 @@
  * Windows start every `step` tokens and hold `window` of them, the last one what is left. Training (step = stride) predicts all of a
  * window; evaluation (step = window - context) all of the first and of the others what the one before has not: every token of the
  * text is scored once, behind at least `context` others. */
-#include "train/language.h"
+#include "train/decode/language.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "train/lines.h"
-#include "train/ngram.h"
+#include "train/data/lines.h"
+#include "train/score/ngram.h"
 
 enum { TEXT = 512, FACTS = 2, DEFAULT_WINDOW = 256 };
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "train/lines.h"
-#include "train/summation.h"
+#include "train/data/lines.h"
+#include "train/data/summation.h"
 #include "train/task.h"
 
 typedef struct summation_task {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/classes.h"
-#include "train/nodes.h"
+#include "train/data/nodes.h"
 
 enum { PATH = 4096 };
 

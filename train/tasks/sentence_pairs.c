@@ -6,12 +6,12 @@
  * (Ye et al. 2019, section 4.1). */
 #include <stdio.h>
 #include <string.h>
-#include "train/baseline.h"
+#include "train/score/baseline.h"
 #include "train/classes.h"
 #include "train/model.h"
-#include "train/pairs.h"
-#include "train/sample.h"
-#include "train/wordbook.h"
+#include "train/data/pairs.h"
+#include "train/data/sample.h"
+#include "train/vocabulary/wordbook.h"
 
 enum { PATH = 4096, FACTS = 2, PARTS = 4 };
 

@@ -10,11 +10,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "train/answers.h"
-#include "train/locate.h"
+#include "train/score/answers.h"
+#include "train/data/locate.h"
 #include "train/model.h"
-#include "train/overlap.h"
-#include "train/wordbook.h"
+#include "train/data/overlap.h"
+#include "train/vocabulary/wordbook.h"
 
 enum { PATH = 4096, FACTS = 2, SPECIAL = 2, START = 1, END = 2, TYPES = 2, MATCH_TYPES = 4 };
 

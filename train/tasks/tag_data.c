@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include "topologies/words.h"
 #include "train/classes.h"
-#include "train/shape.h"
+#include "train/data/shape.h"
 #include "train/tasks/tagging_parts.h"
 
 enum { PATH = 4096 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "train/classes.h"
 #include "train/model.h"
-#include "train/shape.h"
+#include "train/data/shape.h"
 #include "train/tasks/tagging_parts.h"
 
 enum { CAPITAL_COLUMNS = 8 };
@@ -266,11 +266,11 @@ static int facts(const void *self, gsa_fact *facts, int room)
 }
 
 #define TAGGING                                                                                                             \
-    .name = "tagging", .rising = 1, .check = check, .create = create, .destroy = destroy, .plan = plan, .examples = examples,               \
-    .lengths = lengths, .targets = targets, .prepare = prepare, .fill = fill, .beside = beside, .loss = gsa_tagging_loss,   \
-    .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score, .signature = signature, .save = save,           \
-    .facts = facts, .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines, .print = gsa_tagging_print,         \
-    .read_text = gsa_tagging_read_text
+    .name = "tagging", .rising = 1, .check = check, .create = create, .destroy = destroy, .plan = plan,                     \
+    .examples = examples, .lengths = lengths, .targets = targets, .prepare = prepare, .fill = fill, .beside = beside,       \
+    .loss = gsa_tagging_loss, .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score,                       \
+    .signature = signature, .save = save, .facts = facts, .report = gsa_tagging_report,                                     \
+    .read_lines = gsa_tagging_read_lines, .print = gsa_tagging_print, .read_text = gsa_tagging_read_text
 
 const gsa_task gsa_task_tagging_spans = { TAGGING, .metric = "f1", .f1 = 1, .metrics = gsa_tagging_span_metrics };
 

@@ -1,11 +1,11 @@
 /* tagging_parts.h - what the files of the tagging task share. Private to tasks/. */
 #ifndef GSA_TAGGING_PARTS_H
 #define GSA_TAGGING_PARTS_H
-#include "train/labels.h"
-#include "train/spelling.h"
-#include "train/tagged.h"
+#include "train/vocabulary/labels.h"
+#include "train/data/spelling.h"
+#include "train/data/tagged.h"
 #include "train/task.h"
-#include "train/wordbook.h"
+#include "train/vocabulary/wordbook.h"
 
 enum { TAG_FACTS = 3 };
 enum { TAG_WORDS, TAG_CHARACTERS }; /* sequences, and inputs */

@@ -1,12 +1,12 @@
 /* text_classification.c - one label a text. */
 #include <stdio.h>
 #include <string.h>
-#include "train/baseline.h"
+#include "train/score/baseline.h"
 #include "train/batches.h"
 #include "train/classes.h"
 #include "train/model.h"
-#include "train/sample.h"
-#include "train/wordbook.h"
+#include "train/data/sample.h"
+#include "train/vocabulary/wordbook.h"
 
 enum { PATH = 4096, FACTS = 3 };
 

@@ -71,9 +71,10 @@ static gsa_status check_documents(const gsa_recipe *recipe, gsa_error *error)
 static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
 {
     if (*recipe->values.model_decoder) return check_documents(recipe, error);
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
-                    "and the source");
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
+        "and the source");
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)

@@ -4,7 +4,7 @@
  * sentence by sentence, and as many documents as a batch has room for go side by side; without documents each sentence is one. */
 #include <stdio.h>
 #include <string.h>
-#include "train/bleu.h"
+#include "train/score/bleu.h"
 #include "train/tasks/translation_parts.h"
 
 typedef struct translator {

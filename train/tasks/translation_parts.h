@@ -6,9 +6,9 @@
 #ifndef GSA_TRANSLATION_PARTS_H
 #define GSA_TRANSLATION_PARTS_H
 #include "train/model.h"
-#include "train/parallel.h"
-#include "train/pieces.h"
-#include "train/translate.h"
+#include "train/data/parallel.h"
+#include "train/vocabulary/pieces.h"
+#include "train/decode/translate.h"
 
 typedef struct gsa_pair_split { /* of the examples that are kept */
     gsa_text text[GSA_SIDES];

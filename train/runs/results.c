@@ -1,0 +1,502 @@
+#include "train/runs/results.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "train/data/lines.h"
+#include "train/data/plain.h"
+#include "train/trainer.h"
+
+struct gsa_results {
+    const gsa_system *system;
+    json_t *runs; /* array */
+};
+
+gsa_stat gsa_stat_of(const double *x, int n)
+{
+    gsa_stat s = { .n = n };
+    double squares = 0;
+    if (n == 0) return s;
+    s.least = s.most = x[0];
+    for (int i = 0; i < n; i++) s.mean += x[i], s.least = fmin(s.least, x[i]), s.most = fmax(s.most, x[i]);
+    s.mean /= n;
+    for (int i = 0; i < n; i++) squares += (x[i] - s.mean) * (x[i] - s.mean);
+    s.sd = n > 1 ? sqrt(squares / (n - 1)) : 0;
+    return s;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------------------------ */
+
+gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, gsa_error *error)
+{
+    if (!system) system = gsa_system_default();
+    *results = gsa_alloc_zero(system, 1, sizeof **results);
+    if (*results) **results = (gsa_results){ system, json_array() };
+    if (*results && (*results)->runs) return GSA_OK;
+    gsa_release(system, *results);
+    return gsa_out_of_memory(error, "results", sizeof **results);
+}
+
+void gsa_results_release(gsa_results *results)
+{
+    if (!results) return;
+    json_decref(results->runs);
+    gsa_release(results->system, results);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static int same_run(const json_t *a, const json_t *b)
+{
+    const char *setting = text_of(a, "setting");
+    return *setting && strcmp(setting, text_of(b, "setting")) == 0 && strcmp(text_of(a, "run"), text_of(b, "run")) == 0 &&
+           json_integer_value(json_object_get(a, "seed")) == json_integer_value(json_object_get(b, "seed"));
+}
+
+static gsa_status put(gsa_results *r, json_t *run, gsa_error *error)
+{
+    size_t at = 0;
+    while (at < json_array_size(r->runs) && !same_run(json_array_get(r->runs, at), run)) at++;
+    const int failed =
+        at < json_array_size(r->runs) ? json_array_set_new(r->runs, at, run) : json_array_append_new(r->runs, run);
+    return failed ? gsa_out_of_memory(error, "results", 4096) : GSA_OK;
+}
+
+gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
+{
+    json_error_t why;
+    json_t *run = json_loads(line, 0, &why);
+    if (json_is_object(run)) return put(results, run, error);
+    json_decref(run);
+    return gsa_fail(error, GSA_ERR_FORMAT, "a result is no JSON object: %s", why.text);
+}
+
+void gsa_results_shorten(char *stack)
+{
+    char *value = NULL, *to = stack;
+    for (const char *at = stack; *at; at++) {
+        if (*at == '=') *to++ = *at, value = to;
+        else if (*at == '/' && value) to = value;
+        else *to++ = *at;
+        if (strchr(":*,+", *at)) value = NULL;
+    }
+    *to = 0;
+}
+
+gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error)
+{
+    char *bytes, *line;
+    int64_t count;
+    gsa_status status = gsa_read_file(results->system, path, INT64_C(1) << 30, &bytes, &count, error);
+    if (status != GSA_OK) return status;
+    gsa_lines lines = gsa_lines_start(path, bytes, count);
+    while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
+        json_error_t why;
+        if (count == 0) continue;
+        json_t *run = json_loadb(line, (size_t)count, 0, &why);
+        if (json_is_object(run)) status = put(results, run, error);
+        else
+            status = gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no JSON object: %s", path, (long long)lines.number,
+                              run ? "another value" : why.text);
+        if (run && !json_is_object(run)) json_decref(run);
+    }
+    gsa_release(results->system, bytes);
+    return status;
+}
+
+/* The same run with the same figures. */
+static int holds_line(const gsa_results *r, const json_t *run)
+{
+    size_t i;
+    json_t *there;
+    json_array_foreach (r->runs, i, there) {
+        if (same_run(there, run) && json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run)) return 1;
+    }
+    return 0;
+}
+
+static gsa_status cannot(const char *path, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, errno ? strerror(errno) : "no space");
+}
+
+/* One write, at the end; what of it went through is taken back where the rest does not. */
+static gsa_status append(const gsa_system *system, const char *path, int file, const char *line, gsa_error *error)
+{
+    int64_t before = 0;
+    const int kind = system->kind(system->user, path, &before);
+    const int64_t bytes = (int64_t)strlen(line);
+    errno = 0;
+    const int64_t done = system->write(system->user, file, line, bytes);
+    if (done == bytes) return GSA_OK;
+    const gsa_status status = cannot(path, error);
+    if (done > 0 && kind == GSA_FILE_REGULAR) system->truncate(system->user, path, before);
+    return status;
+}
+
+/* The file is locked. Where its last line has no end, the new one begins with it. */
+static gsa_status put_line(gsa_results *r, const char *path, int file, const char *line, gsa_error *error)
+{
+    int64_t bytes = 0;
+    json_t *run = json_loads(line, 0, NULL);
+    const int regular = r->system->kind(r->system->user, path, &bytes) == GSA_FILE_REGULAR;
+    char *text = gsa_alloc(r->system, strlen(line) + 3, 1), *there = NULL;
+    gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);
+    if (status == GSA_OK && regular) status = gsa_results_read(r, path, error);
+    if (status == GSA_OK && regular) status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
+    if (status == GSA_OK && !holds_line(r, run)) {
+        sprintf(text, "%s%s\n", bytes > 0 && there && there[bytes - 1] != '\n' ? "\n" : "", line);
+        status = append(r->system, path, file, text, error);
+    }
+    gsa_release(r->system, there);
+    gsa_release(r->system, text);
+    json_decref(run);
+    return status;
+}
+
+gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line, gsa_error *error)
+{
+    gsa_results *r;
+    gsa_status status = gsa_results_create(system, &r, error);
+    if (status != GSA_OK) return status;
+    system = r->system;
+    status = gsa_results_put(r, line, error);
+    json_array_clear(r->runs);
+    const int file = status == GSA_OK ? system->open(system->user, path, GSA_OPEN_APPEND) : -1;
+    if (status == GSA_OK && file < 0) status = cannot(path, error);
+    if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0) status = cannot(path, error);
+    if (status == GSA_OK) status = put_line(r, path, file, line, error);
+    if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL) status = cannot(path, error);
+    if (file >= 0 && system->close(system->user, file) < 0 && status == GSA_OK) status = cannot(path, error);
+    gsa_results_release(r);
+    return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+static int is_metric(const char *key, const json_t *value)
+{
+    const size_t bytes = strlen(key);
+    if (!json_is_number(value) || (bytes > 9 && strcmp(key + bytes - 9, "_examples") == 0)) return 0;
+    return strncmp(key, "dev_", 4) == 0 || strncmp(key, "test_", 5) == 0 || strcmp(key, "seconds") == 0;
+}
+
+/* Names of metrics in the order met, `seconds` last. */
+static json_t *metrics_of(const gsa_results *r)
+{
+    json_t *names = json_object();
+    const char *key;
+    json_t *value, *run;
+    size_t i;
+    json_array_foreach (r->runs, i, run) {
+        json_object_foreach (run, key, value) {
+            if (is_metric(key, value) && strcmp(key, "seconds") != 0) json_object_set_new(names, key, json_null());
+        }
+    }
+    json_object_set_new(names, "seconds", json_null());
+    return names;
+}
+
+/* What of `each` is a key ("model.encoder") or, keys 0, a name; NULL for a run without. */
+static json_t *part_of_each(const json_t *run, int keys)
+{
+    json_t *part = json_object(), *value;
+    const char *name;
+    json_object_foreach (json_object_get(run, "each"), name, value) {
+        if ((strchr(name, '.') != NULL) == keys) json_object_set(part, name, value);
+    }
+    return part;
+}
+
+/* The array of the object's key, made where there is none. */
+static json_t *array_at(json_t *object, const char *key)
+{
+    json_t *array = json_object_get(object, key);
+    if (array || json_object_set_new(object, key, json_array())) return array;
+    return json_object_get(object, key);
+}
+
+/* What runs of one row share; takes `each` over. */
+static char *row_key(const json_t *run, json_t *each, const char *hash)
+{
+    json_t *key = json_pack("[s, s, s, s, o]", text_of(run, "recipe"), text_of(run, hash), text_of(run, "task"),
+                            text_of(run, "encoder"), each);
+    char *text = key ? json_dumps(key, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(key);
+    return text;
+}
+
+/* key -> runs. With `average` runs that differ in names alone have one key. */
+static json_t *group(const gsa_results *r, int average)
+{
+    json_t *groups = json_object(), *run;
+    size_t i;
+    json_array_foreach (r->runs, i, run) {
+        json_t *each = json_object_get(run, "each");
+        char *key = average ? row_key(run, part_of_each(run, 1), "family")
+                            : row_key(run, each ? json_deep_copy(each) : json_object(), "setting");
+        if (key) json_array_append(array_at(groups, key), run);
+        free(key);
+    }
+    return groups;
+}
+
+static json_t *stat_json(const double *x, int n)
+{
+    const gsa_stat s = gsa_stat_of(x, n);
+    return json_pack("{s:o, s:o, s:o, s:o}", "mean", gsa_json_number(s.mean), "sd", gsa_json_number(s.sd), "min",
+                     gsa_json_number(s.least), "max", gsa_json_number(s.most));
+}
+
+/* The metric of the runs into x; how many have it. */
+static int values_of(const json_t *runs, const char *metric, double *x)
+{
+    size_t i;
+    json_t *run;
+    int n = 0;
+    json_array_foreach (runs, i, run) {
+        const json_t *value = json_object_get(run, metric);
+        if (json_is_number(value)) x[n++] = json_number_value(value);
+    }
+    return n;
+}
+
+static void copy_key(json_t *row, const json_t *run, const char *key)
+{
+    json_t *value = json_object_get(run, key);
+    if (value) json_object_set(row, key, value);
+}
+
+static void add_row(json_t *rows, const json_t *runs, const json_t *metrics, double *x)
+{
+    const json_t *first = json_array_get(runs, 0);
+    json_t *row = json_object(), *ignored;
+    const char *metric;
+    copy_key(row, first, "recipe");
+    copy_key(row, first, "each");
+    copy_key(row, first, "encoder");
+    json_object_set_new(row, "n", json_integer((json_int_t)json_array_size(runs)));
+    json_object_foreach ((json_t *)(uintptr_t)metrics, metric, ignored) {
+        const int n = values_of(runs, metric, x);
+        if (n > 0) json_object_set_new(row, metric, stat_json(x, n));
+    }
+    copy_key(row, first, "parameters");
+    json_array_append_new(rows, row);
+}
+
+/* combination -> runs, of runs that differ in names. */
+static json_t *combinations_of(const json_t *runs)
+{
+    json_t *combinations = json_object(), *run;
+    size_t i;
+    json_array_foreach (runs, i, run) {
+        json_t *names = part_of_each(run, 0);
+        char *key = json_dumps(names, JSON_COMPACT | JSON_SORT_KEYS);
+        if (key) json_array_append(array_at(combinations, key), run);
+        free(key);
+        json_decref(names);
+    }
+    return combinations;
+}
+
+static const json_t *with_seed(const json_t *runs, json_int_t seed)
+{
+    size_t i;
+    json_t *run;
+    json_array_foreach (runs, i, run) {
+        if (json_integer_value(json_object_get(run, "seed")) == seed) return run;
+    }
+    return NULL;
+}
+
+/* Mean over the combinations for each seed that all of them have; how many such seeds. */
+static int averages_of(json_t *combinations, const char *metric, double *x)
+{
+    json_t *first = json_object_iter_value(json_object_iter(combinations)), *run, *runs;
+    const char *name;
+    size_t i;
+    int n = 0;
+    json_array_foreach (first, i, run) {
+        const json_int_t seed = json_integer_value(json_object_get(run, "seed"));
+        double sum = 0;
+        size_t found = 0;
+        json_object_foreach (combinations, name, runs) {
+            const json_t *value = json_object_get(with_seed(runs, seed), metric);
+            if (json_is_number(value)) sum += json_number_value(value), found++;
+        }
+        if (found == json_object_size(combinations)) x[n++] = sum / (double)found;
+    }
+    return n;
+}
+
+static void add_average(json_t *rows, const json_t *runs, const json_t *metrics, double *x)
+{
+    const json_t *first = json_array_get(runs, 0);
+    json_t *combinations = combinations_of(runs), *row = json_object(), *names = part_of_each(first, 0),
+           *over = json_array();
+    json_t *ignored;
+    const char *name;
+    json_object_foreach (names, name, ignored) {
+        json_array_append_new(over, json_string(name));
+    }
+    copy_key(row, first, "recipe");
+    json_object_set_new(row, "average_over", over);
+    json_object_set_new(row, "each", part_of_each(first, 1));
+    copy_key(row, first, "encoder");
+    json_object_set_new(row, "combinations", json_integer((json_int_t)json_object_size(combinations)));
+    int seeds = 0;
+    json_object_foreach ((json_t *)(uintptr_t)metrics, name, ignored) {
+        const int n = averages_of(combinations, name, x);
+        if (n > 0) json_object_set_new(row, name, stat_json(x, n));
+        seeds = n > seeds ? n : seeds;
+    }
+    json_object_set_new(row, "n", json_integer(seeds));
+    if (json_object_size(combinations) > 1) json_array_append(rows, row);
+    json_decref(row);
+    json_decref(names);
+    json_decref(combinations);
+}
+
+/* NULL: out of memory. Owned by the caller. */
+static json_t *rows_of(const gsa_results *r, json_t **metrics)
+{
+    json_t *rows = json_array(), *runs;
+    const char *key;
+    double *x = gsa_alloc(r->system, json_array_size(r->runs) + 1, sizeof *x);
+    *metrics = metrics_of(r);
+    for (int average = 0; average < 2 && x; average++) {
+        json_t *groups = group(r, average);
+        json_object_foreach (groups, key, runs) {
+            if (average) add_average(rows, runs, *metrics, x);
+            else add_row(rows, runs, *metrics, x);
+        }
+        json_decref(groups);
+    }
+    if (!x) json_decref(rows), rows = NULL;
+    gsa_release(r->system, x);
+    return rows;
+}
+
+gsa_status gsa_results_summary(const gsa_results *results, char **text, gsa_error *error)
+{
+    json_t *metrics, *rows = rows_of(results, &metrics);
+    json_decref(metrics);
+    return gsa_json_text(results->system, rows ? json_pack("{s:o}", "summary", rows) : NULL, text, error);
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------------- */
+
+void gsa_table_release(gsa_table *table)
+{
+    for (int i = 0; table->cell && i < table->rows * table->columns; i++) gsa_release(table->system, table->cell[i]);
+    gsa_release(table->system, table->cell);
+    *table = (gsa_table){ 0 };
+}
+
+/* The columns of words: recipe where there are several, what was varied, encoder. */
+static json_t *word_columns(const json_t *rows)
+{
+    json_t *words = json_object(), *row, *ignored;
+    const char *recipe = text_of(json_array_get(rows, 0), "recipe"), *name;
+    size_t i;
+    int several = 0;
+    json_array_foreach (rows, i, row) {
+        several |= strcmp(text_of(row, "recipe"), recipe) != 0;
+    }
+    if (several) json_object_set_new(words, "recipe", json_null());
+    json_array_foreach (rows, i, row) {
+        json_object_foreach (json_object_get(row, "each"), name, ignored) {
+            json_object_set_new(words, name, json_null());
+        }
+    }
+    json_object_del(words, "model.encoder"); /* is the encoder's column */
+    json_object_set_new(words, "encoder", json_null());
+    return words;
+}
+
+static int averaged(const json_t *row, const char *name)
+{
+    size_t i;
+    json_t *over;
+    json_array_foreach (json_object_get(row, "average_over"), i, over) {
+        if (strcmp(json_string_value(over), name) == 0) return 1;
+    }
+    return 0;
+}
+
+static void write_number(char *cell, size_t room, double x, int seconds)
+{
+    snprintf(cell, room, seconds ? "%.1f" : fabs(x) < 10 ? "%.4f" : "%.2f", x);
+}
+
+static void write_cell(char *cell, size_t room, const json_t *row, const char *column)
+{
+    const json_t *value = json_object_get(row, column), *each = json_object_get(json_object_get(row, "each"), column);
+    const int seconds = strcmp(column, "seconds") == 0;
+    char mean[64], sd[64];
+    *cell = 0;
+    if (averaged(row, column)) snprintf(cell, room, "average");
+    else if (json_is_string(each)) snprintf(cell, room, "%s", json_string_value(each));
+    else if (json_is_string(value)) snprintf(cell, room, "%s", json_string_value(value));
+    else if (json_is_integer(value)) snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (!json_is_object(value)) return;
+    write_number(mean, sizeof mean, json_number_value(json_object_get(value, "mean")), seconds);
+    write_number(sd, sizeof sd, json_number_value(json_object_get(value, "sd")), seconds);
+    const int alone = json_integer_value(json_object_get(row, "n")) < 2 || seconds;
+    snprintf(cell, room, "%s%s%s", mean, alone ? "" : " ± ", alone ? "" : sd);
+}
+
+static int put_cell(gsa_table *table, int row, int column, const char *text)
+{
+    char **cell = &table->cell[row * table->columns + column];
+    *cell = gsa_copy_text(table->system, text);
+    return *cell != NULL;
+}
+
+static int fill_table(gsa_table *table, const json_t *rows, json_t *columns)
+{
+    char cell[512], title[512];
+    const char *name;
+    json_t *ignored;
+    int good = 1, c = 0;
+    json_object_foreach (columns, name, ignored) {
+        snprintf(title, sizeof title, "%s", strcmp(name, "n") == 0 ? "seeds" : name);
+        for (char *at = title; *at; at++)
+            if (*at == '_') *at = ' ';
+        good = good && put_cell(table, 0, c, title);
+        for (int r = 1; r < table->rows && good; r++) {
+            write_cell(cell, sizeof cell, json_array_get(rows, (size_t)r - 1), name);
+            good = put_cell(table, r, c, cell);
+        }
+        c++;
+    }
+    return good;
+}
+
+gsa_status gsa_results_table(const gsa_results *results, gsa_table *table, gsa_error *error)
+{
+    json_t *metrics, *rows = rows_of(results, &metrics), *columns = word_columns(rows);
+    *table = (gsa_table){ .system = results->system, .texts = (int)json_object_size(columns) };
+    json_object_del(metrics, "seconds");
+    json_object_update(columns, metrics);
+    json_object_set_new(columns, "n", json_null());
+    json_object_set_new(columns, "seconds", json_null());
+    json_object_set_new(columns, "parameters", json_null());
+    table->rows = (int)json_array_size(rows) + 1, table->columns = (int)json_object_size(columns);
+    table->cell = gsa_alloc_zero(table->system, (size_t)table->rows * (size_t)table->columns, sizeof *table->cell);
+    const gsa_plain plain = gsa_plain_begin();
+    const int good = rows && table->cell && fill_table(table, rows, columns);
+    gsa_plain_end(plain);
+    json_decref(rows);
+    json_decref(metrics);
+    json_decref(columns);
+    if (good) return GSA_OK;
+    gsa_table_release(table);
+    return gsa_out_of_memory(error, "the table", 65536);
+}

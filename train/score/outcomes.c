@@ -1,0 +1,203 @@
+#include "train/score/outcomes.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include "gsa/hash.h"
+#include "train/data/lines.h"
+
+enum { FIELDS = 7, STRICT_FIELDS = 10 };
+static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
+
+/* ---- the signature --------------------------------------------------------------------------------------------------------- */
+
+/* "cpu (AVX-512)" is written cpu-avx-512. */
+static void write_slug(const char *name, char *text, size_t room)
+{
+    size_t n = 0;
+    for (; *name && n + 2 < room; name++) {
+        const char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+        const int plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+        if (!plain && (n == 0 || text[n - 1] == '-')) continue;
+        text[n++] = plain ? c : '-';
+    }
+    while (n > 0 && text[n - 1] == '-') n--;
+    text[n] = 0;
+}
+
+void gsa_signature(const gsa_session *s, char text[GSA_SIGNATURE])
+{
+    char own[192] = "", device[96];
+    write_slug(s->backend->name, device, sizeof device);
+    if (s->task->signature) s->task->signature(s->self, &s->recipe.values, own, sizeof own);
+    snprintf(text, GSA_SIGNATURE, "task:%s|metric:%s%s%s|seed:%lld|version:%s%s%.40s|device:%s", s->task->name,
+             s->task->metric, *own ? "|" : "", own, (long long)s->recipe.values.train_seed, GSA_VERSION, s->build ? "+" : "",
+             s->build ? s->build : "", device);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------------------------------------- */
+
+/* One example at a time, so that the hash knows nothing of batches. */
+static gsa_status hash_gold(gsa_session *s, int split, char gold[65], gsa_error *error)
+{
+    gsa_sha256 hash;
+    gsa_status status = GSA_OK;
+    const int64_t examples = s->task->examples(s->self, split), terms = s->model.plan.terms;
+    gsa_sha256_start(&hash);
+    for (int64_t e = 0; e < examples && s->task->gold; e++) s->task->gold(s->self, split, e, &hash);
+    for (int64_t e = 0; e < examples && !s->task->gold && status == GSA_OK; e++) {
+        s->batch.first = 0;
+        status = s->task->fill(s->self, split, &e, 1, &s->batch, error);
+        if (status != GSA_OK) return status;
+        const int64_t targets = s->batch.targets;
+        gsa_sha256_add(&hash, &targets, sizeof targets);
+        if (terms > 0) gsa_sha256_add(&hash, s->batch.target, targets * terms * (int64_t)sizeof *s->batch.target);
+        else gsa_sha256_add(&hash, s->batch.label, targets * (int64_t)sizeof *s->batch.label);
+    }
+    gsa_sha256_end(&hash, gold);
+    return status;
+}
+
+gsa_status gsa_outcomes_take(gsa_session *s, int split, gsa_score *score, gsa_outcomes *outcomes, gsa_error *error)
+{
+    gsa_outcomes *o = outcomes;
+    *score = (gsa_score){ 0 };
+    *o = (gsa_outcomes){ .system = s->system, .task = s->task, .seed = s->recipe.values.train_seed };
+    gsa_signature(s, o->signature);
+    o->units = gsa_session_units(s, split);
+    if (o->units == 0) return GSA_OK;
+    o->unit = gsa_alloc_zero(s->system, (size_t)o->units, sizeof *o->unit);
+    gsa_status status = o->unit ? GSA_OK : gsa_out_of_memory(error, "the outcomes", o->units * (int64_t)sizeof *o->unit);
+    if (status == GSA_OK) status = gsa_session_score(s, split, score, o->unit, error);
+    if (status == GSA_OK) status = hash_gold(s, split, o->gold, error);
+    if (status != GSA_OK) gsa_outcomes_release(o);
+    return status;
+}
+
+void gsa_outcomes_release(gsa_outcomes *outcomes)
+{
+    gsa_release(outcomes->system, outcomes->unit);
+    *outcomes = (gsa_outcomes){ 0 };
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+
+void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
+{
+    gsa_output_format(output,
+                      "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", \"seed\": %lld, "
+                      "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
+                      split_names[split], o->task->name, o->task->metric, (long long)o->seed, (long long)o->units, o->gold,
+                      o->signature);
+    for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
+        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right, (long long)u->targets,
+                          (long long)u->examples, (long long)u->hits, (long long)u->found, (long long)u->wanted);
+        if (o->task->f1)
+            gsa_output_format(output, ",%lld,%lld,%lld", (long long)u->strict_hits, (long long)u->strict_found,
+                              (long long)u->strict_wanted);
+        gsa_output_text(output, "]\n");
+    }
+}
+
+gsa_status gsa_outcomes_save(const gsa_outcomes *outcomes, const char *path, gsa_error *error)
+{
+    gsa_output *output;
+    const gsa_status status = gsa_output_open(outcomes->system, path, &output, error);
+    if (status != GSA_OK) return status;
+    for (int i = 0; i < 2; i++)
+        if (outcomes[i].units > 0) gsa_outcomes_write(&outcomes[i], GSA_SPLIT_DEV + i, output);
+    return gsa_output_commit(output, error);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+
+static gsa_status bad(const gsa_lines *lines, gsa_error *error, const char *why)
+{
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", lines->path, (long long)lines->number, why);
+}
+
+static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t bytes, const gsa_lines *lines, gsa_error *error)
+{
+    const char *gold = json_string_value(json_object_get(header, "gold"));
+    const char *signature = json_string_value(json_object_get(header, "signature"));
+    const int64_t units = json_integer_value(json_object_get(header, "units"));
+    o->task = gsa_task_named(json_string_value(json_object_get(header, "task")),
+                             json_string_value(json_object_get(header, "metric")));
+    if (!o->task) return bad(lines, error, "the task is none that this program knows");
+    if (o->unit) return bad(lines, error, "the split stands here a second time");
+    if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
+        return bad(lines, error, "no header of outcomes: gold (64 digits), signature and units are wanted");
+    o->seed = json_integer_value(json_object_get(header, "seed"));
+    snprintf(o->gold, sizeof o->gold, "%s", gold);
+    snprintf(o->signature, sizeof o->signature, "%s", signature);
+    o->unit = gsa_alloc_zero(o->system, (size_t)units, sizeof *o->unit);
+    o->units = units;
+    return o->unit ? GSA_OK : gsa_out_of_memory(error, lines->path, units * (int64_t)sizeof *o->unit);
+}
+
+static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row, const gsa_lines *lines, gsa_error *error)
+{
+    double x[STRICT_FIELDS] = { 0 };
+    if (json_array_size(row) != fields)
+        return bad(lines, error, fields == FIELDS ? "expected 7 numbers in brackets" : "expected 10 numbers in brackets");
+    for (size_t i = 0; i < fields; i++) {
+        const json_t *one = json_array_get(row, i);
+        if (!json_is_number(one) || (i > 1 && !json_is_integer(one)))
+            return bad(lines, error,
+                       fields == FIELDS ? "expected 7 numbers in brackets, the last 5 whole"
+                                        : "expected 10 numbers in brackets, the last 8 whole");
+        x[i] = json_number_value(one);
+    }
+    *unit = (gsa_score){ .loss = x[0],
+                         .right = x[1],
+                         .targets = (int64_t)x[2],
+                         .examples = (int64_t)x[3],
+                         .hits = (int64_t)x[4],
+                         .found = (int64_t)x[5],
+                         .wanted = (int64_t)x[6],
+                         .strict_hits = (int64_t)x[7],
+                         .strict_found = (int64_t)x[8],
+                         .strict_wanted = (int64_t)x[9] };
+    return GSA_OK;
+}
+
+/* `left` counts down the units of the header's split, `wanted` says whether they are asked for. */
+typedef struct outcome_reader {
+    gsa_lines lines;
+    int64_t bytes, left;
+    int split, wanted;
+} outcome_reader;
+
+static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes *o, gsa_error *error)
+{
+    if (r->left > 0) {
+        r->left--;
+        if (!r->wanted) return GSA_OK;
+        return take_unit(&o->unit[o->units - r->left - 1], o->task->f1 ? STRICT_FIELDS : FIELDS, line, &r->lines, error);
+    }
+    const char *split = json_string_value(json_object_get(line, "split"));
+    if (!split || json_integer_value(json_object_get(line, "outcomes")) != 1)
+        return bad(&r->lines, error, "expected a header, {\"outcomes\": 1, \"split\": ...}");
+    r->wanted = strcmp(split, split_names[r->split]) == 0;
+    r->left = json_integer_value(json_object_get(line, "units"));
+    return r->wanted ? take_header(o, line, r->bytes, &r->lines, error) : GSA_OK;
+}
+
+gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split, gsa_outcomes *outcomes, gsa_error *error)
+{
+    char *bytes, *line;
+    outcome_reader r = { .split = split };
+    *outcomes = (gsa_outcomes){ .system = system };
+    gsa_status status = gsa_read_file(system, path, INT64_C(1) << 36, &bytes, &r.bytes, error);
+    if (status != GSA_OK) return status;
+    r.lines = gsa_lines_start(path, bytes, r.bytes);
+    for (int64_t count; status == GSA_OK && gsa_lines_next(&r.lines, &line, &count);) {
+        json_t *object = json_loadb(line, (size_t)count, 0, NULL);
+        status = object ? take_line(&r, object, outcomes, error) : bad(&r.lines, error, "the line is no JSON");
+        json_decref(object);
+    }
+    if (status == GSA_OK && r.left > 0)
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: %lld units are missing at the end", path, (long long)r.left);
+    gsa_release(system, bytes);
+    if (status != GSA_OK) gsa_outcomes_release(outcomes);
+    return status;
+}
