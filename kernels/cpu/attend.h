@@ -1,8 +1,8 @@
-/* attend.h - what the forward and the backward pass share: edges of a row by blocks, dot products of QUADS heads with a block.
+/* attend.h - what the forward and the backward pass share: edges of a row by blocks, dot products of heads with a block.
  *
- * A row's edges are taken BLOCK at a time, its heads QUADS at a time. The scores of four edges and QUADS heads stand in one vector
- * (lane 4 j + i: head j, edge i), so that maximum, exponential, sum and logarithm of all of them cost one instruction each and the
- * horizontal steps are one a row, not one a score. Rows of K and V are read where they stand; widths that are no multiple of LANES
+ * A row's edges are taken BLOCK at a time, its heads HEADS at a time, in groups of QUADS. The scores of four edges and a group stand in
+ * one vector (lane 4 j + i: head j, edge i), so that maximum, exponential, sum and logarithm of all of them cost one instruction each
+ * and the horizontal steps are one a row, not one a score. Rows of K and V are read where they stand; widths that are no multiple of LANES
  * end with a `first` vector. */
 #ifndef GSA_CPU_ATTEND_H
 #define GSA_CPU_ATTEND_H
@@ -12,8 +12,11 @@
 
 enum {
     BLOCK = 64, /* edges of a block, a multiple of 4 */
+    NEAR = 16,  /* edges of a block whose rows are read together, a multiple of 4 */
+    HEADS = 16, /* heads at work together: rows of usual widths are then passed through from end to end, as memory likes */
     SLICE = 4,  /* vectors of a row that are worked on at once: sums stay in registers */
-    SCORES = BLOCK * QUADS
+    SCORES = BLOCK * QUADS, /* of QUADS heads: a group */
+    GROUPS = HEADS / QUADS
 };
 
 /* Known where it is called: counts of loops become code. */
@@ -50,10 +53,10 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
     return block->count = filled;
 }
 
-/* Where edge e of head j of a group stands among the scores. */
+/* Where edge e of head j of those at work stands among the scores. */
 static inline int32_t cpu_place(int32_t e, int32_t j)
 {
-    return e / 4 * LANES + 4 * j + e % 4;
+    return j / QUADS * SCORES + e / 4 * LANES + 4 * (j % QUADS) + e % 4;
 }
 
 static inline int32_t cpu_quads(int32_t edges)
@@ -61,17 +64,20 @@ static inline int32_t cpu_quads(int32_t edges)
     return (edges + 3) / 4;
 }
 
-/* Dropout factors of the heads first .. first+heads-1 for a block, as scores stand; 0 where there is no edge or head. */
+/* Dropout factors of the heads first .. first+heads-1 (first is a multiple of 4) for a block, as scores stand; 0 where there is no edge
+ * or head. */
 static inline void cpu_draw(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
                             float *factor)
 {
     const int32_t example = t->drop.example_id[t->edges->row_example[row]], local = t->edges->row_local[row];
     float four[4];
-    memset(factor, 0, sizeof(float) * LANES * (size_t)cpu_quads(block->count));
-    for (int32_t e = 0; e < block->count; e++) {
-        ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)first / 4, four);
-        for (int32_t j = 0; j < heads; j++) factor[cpu_place(e, j)] = four[(first + j) % 4];
-    }
+    for (int32_t j = 0; j < heads; j += QUADS)
+        memset(factor + cpu_place(0, j), 0, sizeof(float) * LANES * (size_t)cpu_quads(block->count));
+    for (int32_t j = 0; j < heads; j += 4)
+        for (int32_t e = 0; e < block->count; e++) {
+            ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)(first + j) / 4, four);
+            for (int32_t i = 0; i < 4 && j + i < heads; i++) factor[cpu_place(e, j + i)] = four[i];
+        }
 }
 
 typedef struct cpu_cut { /* columns from..: a slice of at most SLICE vectors */
@@ -198,32 +204,42 @@ static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64
 #undef LABELLED
 }
 
-/* s <- q_h . (x[e] + r[e]) of the heads first .. first+heads-1, heads <= QUADS; q and x's rows hold all heads. */
-static inline void cpu_group_dots(const ref_attend *t, float *s, const float *q, const float *const *x,
-                                  const float *const *r, int32_t first, int32_t heads, int32_t count)
+/* s <- q_h . (x[e] + r[e]) of the heads first .. first+heads-1, heads <= HEADS; q and x's rows hold all heads. */
+static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x,
+                                 const float *const *r, int32_t first, int32_t heads, int32_t count)
 {
-    vec w[SCORES / 4];
-    for (int32_t j = 0; j < QUADS; j++) {
-        const int64_t at = (int64_t)(first + j) * t->dim;
-        if (j < heads) cpu_dots(w + j, q + at, x, at, r, t->dim, count);
-        else
-            for (int32_t i = 0; i < cpu_quads(count); i++) w[QUADS * i + j] = vec_zero();
+    vec w[NEAR * QUADS / 4];
+    for (int32_t e = 0; e < count; e += NEAR) {
+        const int32_t near = count - e < NEAR ? count - e : NEAR;
+        for (int32_t h = 0; h < heads; h += QUADS) {
+            for (int32_t j = 0; j < QUADS; j++) {
+                const int64_t at = (int64_t)(first + h + j) * t->dim;
+                if (h + j < heads) cpu_dots(w + j, q + at, x + e, at, r ? r + e : NULL, t->dim, near);
+                else
+                    for (int32_t i = 0; i < cpu_quads(near); i++) w[QUADS * i + j] = vec_zero();
+            }
+            for (int32_t i = 0; i < cpu_quads(near); i++)
+                vec_store(s + cpu_place(e + 4 * i, h), vec_fold(w + QUADS * i));
+        }
     }
-    for (int32_t i = 0; i < cpu_quads(count); i++) vec_store(s + i * LANES, vec_fold(w + QUADS * i));
 }
 
-/* s_e = scale q.(k_e + r_l) + b_{l,h} of a group of heads; -inf behind the last edge. */
+/* s_e = scale q.(k_e + r_l) + b_{l,h} of some heads; -inf behind the last edge. */
 static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const float *q, int32_t first, int32_t heads,
                               float *s)
 {
     const int32_t quads = cpu_quads(block->count), rest = block->count % 4;
-    cpu_group_dots(t, s, q, block->k, t->r ? block->r : NULL, first, heads, block->count);
-    for (int32_t i = 0; i < quads; i++) vec_store(s + i * LANES, vec_mul(vec_load(s + i * LANES), vec_all(t->scale)));
+    cpu_head_dots(t, s, q, block->k, t->r ? block->r : NULL, first, heads, block->count);
+    for (int32_t h = 0; h < heads; h += QUADS) {
+        float *group = s + cpu_place(0, h);
+        for (int32_t i = 0; i < quads * LANES; i += LANES)
+            vec_store(group + i, vec_mul(vec_load(group + i), vec_all(t->scale)));
+    }
     for (int32_t j = 0; t->bias && j < heads; j++)
         for (int32_t e = 0; e < block->count; e++)
             s[cpu_place(e, j)] += t->bias[(int64_t)block->label[e] * t->heads + first + j];
-    if (rest > 0) {
-        float *last = s + (quads - 1) * LANES;
+    for (int32_t h = 0; h < heads && rest > 0; h += QUADS) {
+        float *last = s + cpu_place(4 * (quads - 1), h);
         vec_store(last, vec_keep(lanes_of_quads(rest), vec_load(last), vec_all(-INFINITY)));
     }
 }

@@ -7,14 +7,15 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/tile.h"
 
-typedef struct back_group { /* a group of heads of one row and block; scores stand as attend.h says */
+typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
     const ref_attend *t;
+    const cpu_block *block;
     int64_t row;
     int32_t first, heads;
-    const float *q, *dout;                      /* of the row */
-    float p[SCORES], slope[SCORES], ds[SCORES]; /* m_e p_e, ds_e, scale ds_e */
-    int dead[QUADS];                            /* lse is -inf: no gradient */
-} back_group;
+    const float *q, *dout;       /* of the row */
+    float p[GROUPS * SCORES], slope[GROUPS * SCORES], ds[GROUPS * SCORES]; /* m_e p_e, ds_e, scale ds_e */
+    int dead[HEADS];             /* lse is -inf: no gradient */
+} back_row;
 
 /* The block's rows of dK or of dV, NULL where the kind wants none. */
 static void gradient_rows(const ref_attend *t, const cpu_block *block, int values, float **y)
@@ -26,78 +27,112 @@ static void gradient_rows(const ref_attend *t, const cpu_block *block, int value
     }
 }
 
-/* lse and D = do.o of the group, each head in its four lanes. */
-static vec inner_of(back_group *g, vec *lse)
+/* lse and D = do.o, each head's in its four lanes, group by group. */
+static void inner_of(back_row *x, float *lse, float *inner)
 {
-    const ref_attend *t = g->t;
-    const float *out = (const float *)t->args->out + g->row * t->width,
-                *kept = (const float *)t->args->lse + g->row * t->heads + g->first;
-    float each[LANES] = { 0 }, inner[LANES];
-    cpu_group_dots(t, inner, g->dout, &out, NULL, g->first, g->heads, 1);
-    for (int32_t i = 0; i < 4 * g->heads; i++) each[i] = kept[i / 4];
-    for (int32_t j = 0; j < g->heads; j++) g->dead[j] = isinf(kept[j]) && kept[j] < 0;
-    for (int32_t i = 0; i < LANES; i++) inner[i] = inner[i / 4 * 4];
-    *lse = vec_load(each);
-    return vec_load(inner);
-}
-
-static void slopes(back_group *g, const cpu_block *block)
-{
-    const ref_attend *t = g->t;
-    float factor[SCORES];
-    vec lse;
-    const vec inner = inner_of(g, &lse);
-    cpu_scores(t, block, g->q, g->first, g->heads, g->p);
-    cpu_group_dots(t, g->slope, g->dout, block->v, NULL, g->first, g->heads, block->count);
-    if (t->drop.on) cpu_draw(t, g->row, g->first, g->heads, block, factor);
-    for (int32_t i = 0; i < cpu_quads(block->count) * LANES; i += LANES) {
-        const vec p = vec_exp(vec_sub(vec_load(g->p + i), lse)), m = t->drop.on ? vec_load(factor + i) : vec_all(1);
-        const vec slope = vec_mul(p, vec_sub(vec_mul(m, vec_load(g->slope + i)), inner));
-        vec_store(g->p + i, vec_mul(m, p));
-        vec_store(g->slope + i, slope);
-        vec_store(g->ds + i, vec_mul(vec_all(t->scale), slope));
+    const ref_attend *t = x->t;
+    const float *out = (const float *)t->args->out + x->row * t->width,
+                *kept = (const float *)t->args->lse + x->row * t->heads + x->first;
+    float dots[GROUPS * SCORES];
+    cpu_head_dots(t, dots, x->dout, &out, NULL, x->first, x->heads, 1);
+    memset(lse, 0, sizeof(float) * 4 * HEADS);
+    memset(inner, 0, sizeof(float) * 4 * HEADS);
+    for (int32_t j = 0; j < x->heads; j++) {
+        x->dead[j] = isinf(kept[j]) && kept[j] < 0;
+        for (int32_t i = 4 * j; i < 4 * j + 4; i++) lse[i] = kept[j], inner[i] = dots[cpu_place(0, j)];
     }
 }
 
-static void add_labels(const back_group *g, const cpu_block *block, int32_t j, const float *q, const ref_label_sums *sums)
+static void slopes(back_row *x)
 {
-    const ref_attend *t = g->t;
+    const ref_attend *t = x->t;
+    const cpu_block *block = x->block;
+    float factor[GROUPS * SCORES], lse[4 * HEADS], inner[4 * HEADS];
+    inner_of(x, lse, inner);
+    cpu_scores(t, block, x->q, x->first, x->heads, x->p);
+    cpu_head_dots(t, x->slope, x->dout, block->v, NULL, x->first, x->heads, block->count);
+    if (t->drop.on) cpu_draw(t, x->row, x->first, x->heads, block, factor);
+    for (int32_t h = 0; h < x->heads; h += QUADS) {
+        const vec l = vec_load(lse + 4 * h), d = vec_load(inner + 4 * h);
+        const int32_t from = cpu_place(0, h), end = from + cpu_quads(block->count) * LANES;
+        for (int32_t i = from; i < end; i += LANES) {
+            const vec p = vec_exp(vec_sub(vec_load(x->p + i), l)), m = t->drop.on ? vec_load(factor + i) : vec_all(1);
+            const vec slope = vec_mul(p, vec_sub(vec_mul(m, vec_load(x->slope + i)), d));
+            vec_store(x->p + i, vec_mul(m, p));
+            vec_store(x->slope + i, slope);
+            vec_store(x->ds + i, vec_mul(vec_all(t->scale), slope));
+        }
+    }
+}
+
+static void add_labels(const back_row *x, int32_t j, const ref_label_sums *sums)
+{
+    const ref_attend *t = x->t;
+    const cpu_block *block = x->block;
+    const int32_t at = cpu_place(0, j), head = x->first + j;
     float *dr[BLOCK];
     for (int32_t e = 0; sums->dr && e < block->count; e++) dr[e] = sums->dr + (int64_t)block->label[e] * t->dim;
     for (int32_t e = 0; sums->db && e < block->count; e++)
-        sums->db[(int64_t)block->label[e] * sums->group + g->first + j - sums->first_head] += g->slope[cpu_place(e, j)];
-    if (sums->dr) cpu_spread(dr, g->ds + 4 * j, q, 0, t->dim, block->count);
+        sums->db[(int64_t)block->label[e] * sums->group + head - sums->first_head] += x->slope[at + cpu_place(e, 0)];
+    if (sums->dr) cpu_spread(dr, x->ds + at, x->q + (int64_t)head * t->dim, 0, t->dim, block->count);
 }
 
-static void group_block(back_group *g, const cpu_block *block, float **dk, float **dv, const ref_label_sums *sums)
+static void add_queries(const back_row *x, int32_t j)
 {
     static const float one = 1;
-    const ref_attend *t = g->t;
-    slopes(g, block);
-    for (int32_t j = 0; j < g->heads; j++) {
-        const int64_t at = (int64_t)(g->first + j) * t->dim;
-        float *dq = t->args->dq ? (float *)t->args->dq + g->row * t->width + at : NULL;
-        if (g->dead[j]) continue;
-        if (dq) cpu_mix(dq, &one, g->ds + 4 * j, block->k, at, t->dim, block->count);
-        if (dq && t->r) cpu_mix(dq, &one, g->ds + 4 * j, block->r, 0, t->dim, block->count);
-        cpu_spread(dk, g->ds + 4 * j, g->q + at, at, t->dim, block->count);
-        cpu_spread(dv, g->p + 4 * j, g->dout + at, at, t->dim, block->count);
-        add_labels(g, block, j, g->q + at, sums);
+    const ref_attend *t = x->t;
+    const int64_t at = (int64_t)(x->first + j) * t->dim;
+    float *dq = (float *)t->args->dq + x->row * t->width + at;
+    cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, t->dim, x->block->count);
+    if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, t->dim, x->block->count);
+}
+
+/* Of one edge's row of dK or dV the columns from .. of all heads: y += share from_row. */
+CPU_INLINE void add_source(const back_row *x, const float *share, const float *row, float *y, int32_t from, int vectors,
+                           int whole, lanes end)
+{
+    const int32_t dim = x->t->dim;
+    for (int32_t j = 0; j < x->heads; j++) {
+        const int64_t at = (int64_t)(x->first + j) * dim + from;
+        const vec p = vec_all(share[cpu_place(0, j)]);
+        for (int v = 0; v < vectors && !x->dead[j]; v++)
+            cpu_put_piece(y + at, v, vectors, whole, end,
+                          vec_fma(p, cpu_piece(row + at, v, vectors, whole, end),
+                                  cpu_piece(y + at, v, vectors, whole, end)));
+    }
+}
+
+static void add_sources(const back_row *x, int values)
+{
+    const float *share = values ? x->p : x->ds, *row = values ? x->dout : x->q;
+    float *y[BLOCK];
+    gradient_rows(x->t, x->block, values, y);
+    for (int32_t i = 0; i < x->t->dim; i += SLICE * LANES) {
+        const cpu_cut cut = cpu_cut_at(x->t->dim, i);
+#define SLICE_OF(vectors, whole)                                                                                            \
+    for (int32_t e = 0; e < x->block->count; e++)                                                                           \
+        if (y[e]) add_source(x, share + cpu_place(e, 0), row, y[e], i, vectors, whole, cut.end)
+        CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
     }
 }
 
 void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
                          const ref_label_sums *sums)
 {
-    float *dk[BLOCK], *dv[BLOCK];
-    back_group g;
-    g.t = t, g.row = row;
-    g.q = (const float *)t->args->q + row * t->width, g.dout = (const float *)t->args->dout + row * t->width;
-    gradient_rows(t, block, 0, dk);
-    gradient_rows(t, block, 1, dv);
-    for (int32_t h = first; h < last; h += QUADS) {
-        g.first = h, g.heads = last - h < QUADS ? last - h : QUADS;
-        group_block(&g, block, dk, dv, sums);
+    back_row x;
+    x.t = t, x.block = block, x.row = row;
+    x.q = (const float *)t->args->q + row * t->width, x.dout = (const float *)t->args->dout + row * t->width;
+    for (x.first = first; x.first < last; x.first += HEADS) {
+        x.heads = last - x.first < HEADS ? last - x.first : HEADS;
+        slopes(&x);
+        for (int32_t j = 0; j < x.heads; j++) {
+            if (x.dead[j]) continue;
+            if (t->args->dq) add_queries(&x, j);
+            if (sums->dr || sums->db) add_labels(&x, j, sums);
+        }
+        add_sources(&x, 0);
+        add_sources(&x, 1);
     }
 }
 

@@ -60,95 +60,98 @@ static void keep_scores(const ref_attend *t, int64_t row, const cpu_block *block
         for (int32_t j = 0; j < heads; j++) weights[(edge + e) * t->heads + first + j] = s[cpu_place(e, j)];
 }
 
-/* Writes lse of a group and returns 1 / sum, 0 where nothing was added. */
-static vec finish_group(softmax_state state, float *lse, int32_t heads)
+/* Writes lse of a group and 1 / sum, 0 where nothing was added. */
+static void finish_group(softmax_state state, float *lse, int32_t heads, float *share)
 {
     const vec sum = vec_sub(state.sum, state.lost);
     float each[LANES];
     vec_store(each, vec_add(state.top, vec_log(sum)));
     for (int32_t j = 0; j < heads; j++) lse[j] = each[4 * j];
-    return vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero());
+    vec_store(share, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
 }
 
 static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads, float *s)
 {
-    float factor[SCORES];
+    float factor[GROUPS * SCORES];
     if (!t->drop.on) return;
     cpu_draw(t, row, first, heads, block, factor);
-    multiply_scores(s, cpu_quads(block->count), factor, LANES);
+    for (int32_t h = 0; h < heads; h += QUADS)
+        multiply_scores(s + cpu_place(0, h), cpu_quads(block->count), factor + cpu_place(0, h), LANES);
 }
 
-/* All heads of a row that fits one block. */
-static void short_row(const ref_attend *t, int64_t row, const cpu_block *block)
+/* Some heads of a row that fits one block. */
+static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads)
 {
     const float *q = (const float *)t->args->q + row * t->width;
-    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads, s[SCORES],
-          share[LANES];
+    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads + first,
+          s[GROUPS * SCORES], share[4 * HEADS];
     const int32_t quads = cpu_quads(block->count);
-    for (int32_t h = 0; h < t->heads; h += QUADS) {
-        const int32_t heads = t->heads - h < QUADS ? t->heads - h : QUADS;
-        cpu_scores(t, block, q, h, heads, s);
-        keep_scores(t, row, block, h, heads, s);
-        const vec top = top_of(s, quads, vec_all(-FLT_MAX)), sum = exponents(s, quads, top);
-        vec_store(share, finish_group((softmax_state){ top, sum, vec_zero() }, lse + h, heads));
-        multiply_scores(s, quads, share, 0);
-        drop(t, row, block, h, heads, s);
-        for (int32_t j = 0; j < heads; j++) {
-            const int64_t at = (int64_t)(h + j) * t->dim;
-            if (share[4 * j] == 0) memset(out + at, 0, sizeof(float) * (size_t)t->dim);
-            else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, t->dim, block->count);
-        }
+    cpu_scores(t, block, q, first, heads, s);
+    keep_scores(t, row, block, first, heads, s);
+    for (int32_t h = 0; h < heads; h += QUADS) {
+        float *group = s + cpu_place(0, h);
+        const vec top = top_of(group, quads, vec_all(-FLT_MAX)), sum = exponents(group, quads, top);
+        finish_group((softmax_state){ top, sum, vec_zero() }, lse + h, heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
+        multiply_scores(group, quads, share + 4 * h, 0);
     }
-}
-
-/* Adds a block to a group's state and to o (not yet divided by the sums). */
-static void absorb(const ref_attend *t, const cpu_block *block, int32_t first, int32_t heads, softmax_state *state,
-                   int64_t row, float *s)
-{
-    const int32_t quads = cpu_quads(block->count);
-    const vec top = top_of(s, quads, state->top), shrink = vec_exp(vec_sub(state->top, top));
-    const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)), before = vec_mul(state->sum, shrink);
-    float keep[LANES];
-    state->top = top, state->sum = vec_add(before, more);
-    state->lost = vec_sub(vec_sub(state->sum, before), more);
-    vec_store(keep, shrink);
     drop(t, row, block, first, heads, s);
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
-        cpu_mix((float *)t->args->out + row * t->width + at, block->first == 0 ? NULL : keep + 4 * j, s + cpu_place(0, j),
-                block->v, at, t->dim, block->count);
+        if (share[4 * j] == 0) memset(out + at, 0, sizeof(float) * (size_t)t->dim);
+        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, t->dim, block->count);
     }
 }
 
-/* One group of heads over all blocks of a long row. */
+/* Adds the scores of a block to a group's state; returns by what is shrunk what stands so far. */
+static vec absorb(softmax_state *state, float *s, int32_t quads)
+{
+    const vec top = top_of(s, quads, state->top), shrink = vec_exp(vec_sub(state->top, top));
+    const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)), before = vec_mul(state->sum, shrink);
+    state->top = top, state->sum = vec_add(before, more);
+    state->lost = vec_sub(vec_sub(state->sum, before), more);
+    return shrink;
+}
+
+/* Some heads over all blocks of a long row; o is divided by the sums at the end. */
 static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads)
 {
-    float *o = (float *)t->args->out + row * t->width + (int64_t)first * t->dim, s[SCORES], share[LANES];
-    softmax_state state = { vec_all(-FLT_MAX), vec_zero(), vec_zero() };
+    float *out = (float *)t->args->out + row * t->width, s[GROUPS * SCORES], share[4 * HEADS];
+    softmax_state state[GROUPS];
     ref_walk walk = ref_walk_of(t->edges, row);
     cpu_block block;
+    for (int g = 0; g < GROUPS; g++) state[g] = (softmax_state){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     block.first = 0, block.count = 0;
     while (cpu_next(t, &walk, &block)) {
         cpu_scores(t, &block, (const float *)t->args->q + row * t->width, first, heads, s);
         keep_scores(t, row, &block, first, heads, s);
-        absorb(t, &block, first, heads, &state, row, s);
+        for (int32_t h = 0; h < heads; h += QUADS)
+            vec_store(share + 4 * h, absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block.count)));
+        drop(t, row, &block, first, heads, s);
+        for (int32_t j = 0; j < heads; j++) {
+            const int64_t at = (int64_t)(first + j) * t->dim;
+            cpu_mix(out + at, block.first == 0 ? NULL : share + 4 * j, s + cpu_place(0, j), block.v, at, t->dim, block.count);
+        }
     }
-    vec_store(share, finish_group(state, (float *)t->args->lse + row * t->heads + first, heads));
+    for (int32_t h = 0; h < heads; h += QUADS)
+        finish_group(state[h / QUADS], (float *)t->args->lse + row * t->heads + first + h,
+                     heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
     for (int32_t j = 0; j < heads; j++)
-        for (int32_t i = 0; i < t->dim; i++)
-            o[(int64_t)j * t->dim + i] = share[4 * j] == 0 ? 0 : share[4 * j] * o[(int64_t)j * t->dim + i];
+        for (int64_t i = (int64_t)(first + j) * t->dim, end = i + t->dim; i < end; i++)
+            out[i] = share[4 * j] == 0 ? 0 : share[4 * j] * out[i];
 }
 
 static void one_row(const ref_attend *t, int64_t row)
 {
+    const int is_short = t->edges->edge_offset[row + 1] - t->edges->edge_offset[row] <= BLOCK;
     cpu_block block;
-    if (t->edges->edge_offset[row + 1] - t->edges->edge_offset[row] <= BLOCK) {
-        ref_walk walk = ref_walk_of(t->edges, row);
-        block.first = 0, block.count = 0;
-        cpu_next(t, &walk, &block);
-        short_row(t, row, &block);
-    } else
-        for (int32_t h = 0; h < t->heads; h += QUADS) long_row(t, row, h, t->heads - h < QUADS ? t->heads - h : QUADS);
+    ref_walk walk = ref_walk_of(t->edges, row);
+    block.first = 0, block.count = 0;
+    if (is_short) cpu_next(t, &walk, &block);
+    for (int32_t h = 0; h < t->heads; h += HEADS) {
+        const int32_t heads = t->heads - h < HEADS ? t->heads - h : HEADS;
+        if (is_short) short_row(t, row, &block, h, heads);
+        else long_row(t, row, h, heads);
+    }
     if (t->args->weights) finish_weights(t, row);
 }
 

@@ -58,7 +58,7 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
     most = most < 1 ? 1 : ref_smaller(most, REF_BACK_ITEMS);
     job->chunk = ref_items(examples, most);
     job->chunks = ref_items(examples, job->chunk);
-    const int64_t groups = ref_smaller(most / job->chunks, quads);
+    const int64_t groups = ref_smaller(ref_smaller(most, 16) / job->chunks, quads);
     job->group = (int32_t)(4 * ref_items(quads, groups < 1 ? 1 : groups));
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
