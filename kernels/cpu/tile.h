@@ -25,6 +25,7 @@ typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's c
 typedef struct cpu_tile {
     int64_t row; /* the first */
     int32_t columns, clusters;
+    int by_fours; /* few rows read a column: scores are worked out for four rows at a time (cpu_score_tile) */
     cpu_cluster cluster[TILE_CLUSTERS];
     uint16_t mask[TILE_COLUMNS]; /* bit r: row + r reads the column */
     /* Where labels matter: which ones there are, and which one row r reads column c by, as a place among them. */
@@ -129,7 +130,85 @@ static inline void cpu_tile_dots(float *s, const float *qt, const float *const *
     int32_t c = 0;
     for (; c + 8 <= count; c += 8) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 8);
     if (c + 4 <= count) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 4), c += 4;
-    for (; c < count; c++) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 1);
+    if (c == count) return;
+    const float *last[4]; /* one column alone would wait for each multiplication */
+    float four[4 * LANES];
+    for (int32_t i = 0; i < 4; i++) last[i] = x[c + i < count ? c + i : c];
+    cpu_tile_dots_some(four, qt, last, at, dim, 4);
+    memcpy(s + c * LANES, four, sizeof(float) * LANES * (size_t)(count - c));
+}
+
+/* s[c][0 .. 3] = scale q_r . x[c][at ..] of four rows r for the columns that one of them reads: `bits` of the mask. Heads of at most
+ * SLICE vectors: q stays in registers, and sums are folded for four columns at once. */
+CPU_INLINE void cpu_four_rows(float *s, const float *q, int64_t stride, float scale, const float *const *x, int64_t at,
+                              const uint16_t *mask, unsigned bits, int32_t count, int vectors, int whole, lanes end)
+{
+    vec part[4][SLICE];
+    int32_t column[BLOCK + 4], columns = 0;
+    for (int32_t c = 0; c < count; c++) column[columns] = c, columns += (mask[c] & bits) != 0;
+    for (int32_t i = columns; i < columns + 3; i++) column[i] = column[0];
+    for (int r = 0; r < 4; r++)
+        for (int v = 0; v < vectors; v++)
+            part[r][v] = vec_mul(cpu_piece(q + r * stride, v, vectors, whole, end), vec_all(scale));
+    for (int32_t c = 0; c < columns; c += QUADS) {
+        vec w[QUADS];
+        for (int i = 0; i < QUADS; i++) {
+            const float *row = x[column[c + i]] + at;
+            vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+            for (int v = 0; v < vectors; v++) {
+                const vec k = cpu_piece(row, v, vectors, whole, end);
+                for (int r = 0; r < 4; r++) sum[r] = vec_fma(part[r][v], k, sum[r]);
+            }
+            w[i] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+        }
+        float four[LANES];
+        vec_store(four, vec_fold(w));
+        for (int i = 0; i < QUADS; i++) memcpy(s + column[c + i] * LANES, four + 4 * i, sizeof(float) * 4);
+    }
+}
+
+static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, float *s, const float *q, float scale,
+                                   const float *const *x, int64_t at)
+{
+    const cpu_cut cut = cpu_cut_at(t->dim, 0);
+    memset(s, 0, sizeof(float) * LANES * (size_t)c->count);
+    for (int r = 0; r < LANES; r += 4) {
+#define FOUR(vectors, whole)                                                                                                \
+    cpu_four_rows(s + r, q + r * t->width, t->width, scale, x, at, c->mask, 15u << r, c->count, vectors, whole, cut.end)
+        CPU_BY_CUT(cut, FOUR)
+#undef FOUR
+    }
+}
+
+/* s[c][r] = scale q_r . x[c][at ..]: by fours where the tile is sparse, 0 where none of the four reads the column; else from qt, which is
+ * q turned and scaled. */
+static inline void cpu_score_tile(const ref_attend *t, const cpu_tile *tile, const cpu_columns *c, float *s, const float *q,
+                                  float scale, const float *qt, const float *const *x, int64_t at)
+{
+    if (tile->by_fours) cpu_score_fours(t, c, s, q, scale, x, at);
+    else cpu_tile_dots(s, qt, x, at, t->dim, c->count);
+}
+
+/* Whether qt is needed. */
+static inline int cpu_turns(const ref_attend *t, const cpu_tile *tile)
+{
+    return !tile->by_fours || (t->r && tile->labels > 0);
+}
+
+/* Lane r: a_r . b_r of LANES rows. */
+static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, int32_t dim)
+{
+    vec w[QUADS];
+    for (int g = 0; g < QUADS; g++, a += 4 * stride, b += 4 * stride) {
+        vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+        for (int32_t i = 0; i < dim; i += LANES) {
+            const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
+            for (int r = 0; r < 4; r++)
+                sum[r] = vec_fma(vec_load_first(a + r * stride + i, end), vec_load_first(b + r * stride + i, end), sum[r]);
+        }
+        w[g] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+    }
+    return vec_fold(w);
 }
 
 typedef struct cpu_product { /* y[i] <- keep[i] y[i] + sum_j p[i out + j in] x[j][at ..] over the j with mask[j] & bits */

@@ -42,12 +42,9 @@ static void prepare(tile_head *x)
     const float *lse = (const float *)args->lse + x->tile->row * t->heads + x->head;
     float each[LANES];
     x->column = (int64_t)x->head * t->dim, x->at = x->tile->row * t->width + x->column;
-    x->inner = vec_zero();
-    cpu_turn(x->qt, (const float *)args->out + x->at, t->width, t->dim, 1);
-    cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
-    for (int32_t i = 0; i < t->dim; i++)
-        x->inner = vec_fma(vec_load(x->qt + i * LANES), vec_load(x->doutt + i * LANES), x->inner);
-    cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
+    x->inner = cpu_row_dots((const float *)args->out + x->at, (const float *)args->dout + x->at, t->width, t->dim);
+    if (!x->tile->by_fours) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
+    if (cpu_turns(t, x->tile)) cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
     for (int r = 0; r < LANES; r++) {
         const int64_t row = (x->tile->row + r) * t->width;
         each[r] = lse[(int64_t)r * t->heads];
@@ -62,8 +59,9 @@ static void prepare(tile_head *x)
 static int slopes(tile_head *x, const cpu_columns *c)
 {
     vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
-    cpu_tile_dots(x->p, x->qt, c->k, x->column, x->t->dim, c->count);
-    cpu_tile_dots(x->ds, x->doutt, c->v, x->column, x->t->dim, c->count);
+    const ref_attend *t = x->t;
+    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column);
+    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column);
     for (int32_t i = 0; i < c->count; i++) {
         vec s = vec_load(x->p + i * LANES);
         const vec g = vec_load(x->ds + i * LANES);

@@ -69,15 +69,16 @@ static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head
 static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
 {
     const int64_t column = (int64_t)head * t->dim, at = tile->row * t->width + column;
+    const float *q = (const float *)t->args->q + at;
     float *o = (float *)t->args->out + at, *lse = (float *)t->args->lse + tile->row * t->heads + head;
     float qt[TILE_DIM * LANES], s[BLOCK * LANES], share[LANES], of[TILE_LABELS * LANES];
     tile_state state = { vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     cpu_columns c;
     c.first = c.count = 0;
-    cpu_turn(qt, (const float *)t->args->q + at, t->width, t->dim, t->scale);
+    if (cpu_turns(t, tile)) cpu_turn(qt, q, t->width, t->dim, t->scale);
     score_labels(t, tile, head, qt, of);
     while (cpu_next_columns(t, tile, &c)) {
-        cpu_tile_dots(s, qt, c.k, column, t->dim, c.count);
+        cpu_score_tile(t, tile, &c, s, q, t->scale, qt, c.k, column);
         cpu_add_label_scores(tile, &c, of, s);
         vec_store(share, absorb(&state, &c, s));
         mix(&c, s, c.first ? share : NULL, o, t->width, column, t->dim);
