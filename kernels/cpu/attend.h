@@ -205,8 +205,8 @@ static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64
 }
 
 /* s <- q_h . (x[e] + r[e]) of the heads first .. first+heads-1, heads <= HEADS; q and x's rows hold all heads. */
-static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x,
-                                 const float *const *r, int32_t first, int32_t heads, int32_t count)
+static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x, const float *const *r,
+                                 int32_t first, int32_t heads, int32_t count)
 {
     vec w[NEAR * QUADS / 4];
     for (int32_t e = 0; e < count; e += NEAR) {
@@ -218,8 +218,7 @@ static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, 
                 else
                     for (int32_t i = 0; i < cpu_quads(near); i++) w[QUADS * i + j] = vec_zero();
             }
-            for (int32_t i = 0; i < cpu_quads(near); i++)
-                vec_store(s + cpu_place(e + 4 * i, h), vec_fold(w + QUADS * i));
+            for (int32_t i = 0; i < cpu_quads(near); i++) vec_store(s + cpu_place(e + 4 * i, h), vec_fold(w + QUADS * i));
         }
     }
 }

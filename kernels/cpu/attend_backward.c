@@ -5,16 +5,16 @@
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/tile.h"
+#include "kernels/cpu/tile_read.h"
 
 typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
     const ref_attend *t;
     const cpu_block *block;
     int64_t row;
     int32_t first, heads;
-    const float *q, *dout;       /* of the row */
+    const float *q, *dout;                                                 /* of the row */
     float p[GROUPS * SCORES], slope[GROUPS * SCORES], ds[GROUPS * SCORES]; /* m_e p_e, ds_e, scale ds_e */
-    int dead[HEADS];             /* lse is -inf: no gradient */
+    int dead[HEADS];                                                       /* lse is -inf: no gradient */
 } back_row;
 
 /* The block's rows of dK or of dV, NULL where the kind wants none. */
@@ -96,9 +96,9 @@ CPU_INLINE void add_source(const back_row *x, const float *share, const float *r
         const int64_t at = (int64_t)(x->first + j) * dim + from;
         const vec p = vec_all(share[cpu_place(0, j)]);
         for (int v = 0; v < vectors && !x->dead[j]; v++)
-            cpu_put_piece(y + at, v, vectors, whole, end,
-                          vec_fma(p, cpu_piece(row + at, v, vectors, whole, end),
-                                  cpu_piece(y + at, v, vectors, whole, end)));
+            cpu_put_piece(
+                y + at, v, vectors, whole, end,
+                vec_fma(p, cpu_piece(row + at, v, vectors, whole, end), cpu_piece(y + at, v, vectors, whole, end)));
     }
 }
 
@@ -148,9 +148,12 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
 {
     const int64_t end = rows.first + rows.count;
     cpu_tile tile;
+    cpu_reading reading;
+    cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
         if (GSA_CPU(tile_at)(t, row, end, &tile)) {
-            GSA_CPU(tile_backward)(t, &tile, first, last, sums);
+            cpu_read_tile(t, &tile, &reading);
+            GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
         } else one_row(t, row++, first, last, sums);
     }

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/tile.h"
+#include "kernels/cpu/tile_read.h"
 
 typedef struct forward_job {
     ref_attend t;
@@ -129,7 +129,8 @@ static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t he
         drop(t, row, &block, first, heads, s);
         for (int32_t j = 0; j < heads; j++) {
             const int64_t at = (int64_t)(first + j) * t->dim;
-            cpu_mix(out + at, block.first == 0 ? NULL : share + 4 * j, s + cpu_place(0, j), block.v, at, t->dim, block.count);
+            cpu_mix(out + at, block.first == 0 ? NULL : share + 4 * j, s + cpu_place(0, j), block.v, at, t->dim,
+                    block.count);
         }
     }
     for (int32_t h = 0; h < heads; h += QUADS)
@@ -161,8 +162,12 @@ static void forward_chunk(void *context, int64_t item)
     const ref_attend *t = &job->t;
     const int64_t last = GSA_CPU(tile_cut)(t->edges, (item + 1) * job->chunk);
     cpu_tile tile;
+    cpu_reading reading;
+    cpu_start_reading(&reading, 0, t->heads, 0);
     for (int64_t row = GSA_CPU(tile_cut)(t->edges, item * job->chunk); row < last;) {
-        if (GSA_CPU(tile_at)(t, row, last, &tile) && GSA_CPU(tile_forward)(t, &tile)) row += LANES;
+        const int tiled = GSA_CPU(tile_at)(t, row, last, &tile);
+        if (tiled) cpu_read_tile(t, &tile, &reading);
+        if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else one_row(t, row++);
     }
 }

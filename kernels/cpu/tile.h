@@ -40,6 +40,8 @@ typedef struct cpu_columns { /* at most BLOCK columns of a tile */
     int32_t kind[BLOCK], source[BLOCK];
 } cpu_columns;
 
+typedef struct cpu_reading cpu_reading; /* tile_read.h */
+
 /* 1 when a tile starts at `row` and pays: then it is filled. Rows from `last` on are another's. */
 int GSA_CPU(tile_at)(const ref_attend *t, int64_t row, int64_t last, cpu_tile *tile);
 
@@ -48,10 +50,10 @@ int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
 
 /* The forward pass of a tile; 0 when something is not finite: then rows are computed one by one, for a NaN or an infinity that a row
  * does not read must not reach it. */
-int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile);
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading);
 
-/* The backward pass of a tile for the heads first .. last-1. */
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t first, int32_t last,
+/* The backward pass of a tile for the heads that are read. */
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading,
                             const ref_label_sums *sums);
 
 /* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
@@ -171,7 +173,7 @@ static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, fl
                                    const float *const *x, int64_t at)
 {
     const cpu_cut cut = cpu_cut_at(t->dim, 0);
-    memset(s, 0, sizeof(float) * LANES * (size_t)c->count);
+    for (int32_t i = 0; i < c->count; i++) vec_store(s + i * LANES, vec_zero());
     for (int r = 0; r < LANES; r += 4) {
 #define FOUR(vectors, whole)                                                                                                \
     cpu_four_rows(s + r, q + r * t->width, t->width, scale, x, at, c->mask, 15u << r, c->count, vectors, whole, cut.end)

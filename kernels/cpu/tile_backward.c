@@ -2,7 +2,7 @@
  *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
  * so that a row of dK and dV is read and written once a tile, not once an edge. */
 #include <math.h>
-#include "kernels/cpu/tile.h"
+#include "kernels/cpu/tile_read.h"
 
 typedef struct tile_head {
     const ref_attend *t;
@@ -174,15 +174,16 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
     }
 }
 
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, int32_t first, int32_t last,
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading,
                             const ref_label_sums *sums)
 {
-    for (int32_t h = first; h < last; h++) {
+    for (int32_t h = reading->first; h < reading->last; h++) {
         tile_head x;
         cpu_columns c;
         int finite = 0;
         x.t = t, x.tile = tile, x.head = h;
         c.first = c.count = 0;
+        cpu_ask_ahead(t, reading, h);
         prepare(&x);
         while (cpu_next_columns(t, tile, &c)) {
             if (!slopes(&x, &c)) {

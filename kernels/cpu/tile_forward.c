@@ -1,7 +1,7 @@
 /* tile_forward.c - attention of a tile's rows: per head, columns by blocks of BLOCK, with a running maximum and sum for each row. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/tile.h"
+#include "kernels/cpu/tile_read.h"
 
 typedef struct tile_state { /* of LANES rows. sum - lost is the sum of exp(s - top), compensated (Kahan) */
     vec top, sum, lost;
@@ -91,9 +91,11 @@ static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
     return finish(o, t->width, t->dim, share);
 }
 
-int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile)
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading)
 {
-    for (int32_t h = 0; h < t->heads; h++)
+    for (int32_t h = 0; h < t->heads; h++) {
+        cpu_ask_ahead(t, reading, h);
         if (!forward_head(t, tile, h)) return 0;
+    }
     return 1;
 }

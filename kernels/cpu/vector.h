@@ -140,6 +140,10 @@ static inline vec vec_fold(const vec w[QUADS])
 }
 #endif
 
+/* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
+ * without effect and leaves out its calls. */
+static inline void vec_ask(const float *at) { __asm__ volatile("prefetcht1 %0" : : "m"(*at)); }
+
 /* Lane r: of[place[r]][r], a matrix with rows of LANES. */
 static inline vec vec_lookup(const float *of, const uint16_t *place)
 {

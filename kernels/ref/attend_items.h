@@ -1,5 +1,5 @@
 /* attend_items.h - how attention's backward pass is cut into items, for ref and for the levels of cpu, which differ in what they do with a
- * row. The cut is a function of sizes alone.
+ * row.
  *
  * An item is a chunk of examples and a group of heads: sources of different examples are different rows of dk and dv, heads
  * are different columns, so items never meet. Label gradients are shared by all: each item has its own partial sums. */
@@ -7,7 +7,11 @@
 #define GSA_REF_ATTEND_ITEMS_H
 #include "kernels/ref/attend.h"
 
-enum { REF_BACK_ITEMS = 32, REF_PARTIAL_LIMIT = 1 << 22 /* elements of all partials, unless one item alone needs more */ };
+enum {
+    REF_BACK_ITEMS = 32,
+    REF_HEAD_ITEMS = 16,         /* from so many on heads stay together */
+    REF_PARTIAL_LIMIT = 1 << 22, /* elements of all partials, unless one item alone needs more */
+};
 
 /* One item's place in the partial sums; NULL where the gradient is not wanted. */
 typedef struct ref_label_sums {
@@ -46,8 +50,9 @@ static inline void ref_back_item(void *context, int64_t item)
         job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
 }
 
-/* Cuts examples and heads by sizes alone: about REF_BACK_ITEMS items, fewer where label tables are so large that their partials
- * would be. */
+/* Cuts examples, and heads where these alone make too few items, for memory gives whole rows three times as fast as pieces of rows.
+ * Label sums are added item by item: with them the cut is a function of sizes alone, and there are fewer items where label tables are so
+ * large that their partials would be. Without them the cut changes no bits, and heads are cut by the number of threads. */
 static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
 {
     const gsa_attend_args *args = job->t.args;
@@ -58,7 +63,8 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
     most = most < 1 ? 1 : ref_smaller(most, REF_BACK_ITEMS);
     job->chunk = ref_items(examples, most);
     job->chunks = ref_items(examples, job->chunk);
-    const int64_t groups = ref_smaller(ref_smaller(most, 16) / job->chunks, quads);
+    const int64_t wanted = wants_labels ? REF_HEAD_ITEMS : b->threads > 1 ? (int64_t)b->threads * 4 : 1;
+    const int64_t groups = ref_smaller(ref_smaller(most, wanted) / job->chunks, quads);
     job->group = (int32_t)(4 * ref_items(quads, groups < 1 ? 1 : groups));
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;

@@ -227,6 +227,18 @@ START_TEST(every_width_and_window)
 }
 END_TEST
 
+/* More heads than are worked on together, a last group that is not full. */
+START_TEST(many_heads)
+{
+    static const int heads[] = { 15, 16, 17, 35 }, flags[] = { 0, 15, 5, 10 };
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++) {
+            check_graph(l, heads[_i], 5, flags[f], NULL);
+            check_graph(l, heads[_i], 18, flags[f] & ~8, &windows[f % 3]);
+        }
+}
+END_TEST
+
 /* What a row does not read must not reach it, though it stands in the same tile: NaN and infinities, in every input. */
 START_TEST(what_is_not_read_does_not_matter)
 {
@@ -322,6 +334,7 @@ int main(int argc, char **argv)
                                             GSA_LOOP(logarithm_is_close, GSA_COUNT(probes)) };
     static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)),
                                      GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
+                                     GSA_LOOP(many_heads, 4),
                                      GSA_LOOP(what_is_not_read_does_not_matter, 2),
                                      GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows)) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),
