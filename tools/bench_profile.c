@@ -201,6 +201,12 @@ gsa_status gsa_bench_profile(gsa_bench *bench, gsa_error *error)
     options.overrides = gsa_args_texts(bench->args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(bench->args, "plugin", &options.n_plugins);
     bench->series[0] = "steps", bench->n_series = 1;
+    static const char *const alien[] = { "steps", "each", "memory" };
+    for (size_t i = 0; i < sizeof alien / sizeof *alien; i++)
+        if (gsa_args_given(bench->args, alien[i]))
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "--%s is not for --profile, which trains whole recipes: --set train.max_steps=N shortens them",
+                            alien[i]);
     if (strcmp(device, "cuda") == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--profile times calls, and --device cuda only queues them: expected cpu or ref");

@@ -86,6 +86,9 @@ static int text_of(const json_t *value, char text[TEXT])
     return 1;
 }
 
+/* What a scale's steps and powers can be computed from without overflow. */
+static const double least = 1e-100, most = 1e100;
+
 /* A number, or a text that is one ("512" of --each). */
 static int number_of(const json_t *value, double *number)
 {
@@ -95,7 +98,7 @@ static int number_of(const json_t *value, double *number)
         *number = strtod(json_string_value(value), &end);
         if (*end) return 0;
     } else return 0;
-    return isfinite(*number);
+    return *number == 0 || (fabs(*number) >= least && fabs(*number) <= most);
 }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
@@ -196,7 +199,7 @@ static gsa_status add_y(reader *r, const json_t *record, const char *series, con
     snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - y) : KEY, y);
     const json_t *value = find(record, key);
     if (!value) return no_key(r, record, key, error);
-    if (!number_of(value, &one.y)) return no_number(r, key, value, "a finite number", error);
+    if (!number_of(value, &one.y)) return no_number(r, key, value, "a number of 1e-100 to 1e100", error);
     if (s->log_y && one.y <= 0) return no_number(r, key, value, "more than 0, as --log-y is given", error);
     snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "",
              s->n_y > 1 ? equals ? equals + 1 : key : "");

@@ -15,16 +15,18 @@ void gsa_lock_release(gsa_lock *lock)
     *lock = (gsa_lock){ 0 };
 }
 
-/* The number in the file, "" where none stands there or no file does; < 0: it cannot be read. */
-static int read_number(const gsa_system *system, const char *path, char number[NUMBER])
+/* The number in the file, "" where none stands there or no file does; < 0: it cannot be read. *pure: nothing else stands there. */
+static int read_number(const gsa_system *system, const char *path, char number[NUMBER], int *pure)
 {
-    *number = 0;
+    *number = 0, *pure = 1;
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     if (file < 0) return errno == ENOENT ? 0 : -1;
     const int64_t bytes = system->read(system->user, file, number, NUMBER - 1);
     const int why = errno;
     number[bytes > 0 ? bytes : 0] = 0;
-    number[strspn(number, "0123456789")] = 0;
+    const size_t digits = strspn(number, "0123456789");
+    *pure = (size_t)(bytes > 0 ? bytes : 0) == digits + (number[digits] == '\n') && digits < NUMBER - 1;
+    number[digits] = 0;
     system->close(system->user, file);
     errno = why;
     return bytes < 0 ? -1 : 0;
@@ -33,7 +35,8 @@ static int read_number(const gsa_system *system, const char *path, char number[N
 static gsa_status held(const gsa_system *system, const char *folder, const char *path, gsa_error *error)
 {
     char number[NUMBER];
-    read_number(system, path, number);
+    int pure;
+    read_number(system, path, number, &pure);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "folder '%s' is in use: %s%s trains there; wait for its end, or choose another folder", folder,
                     *number ? "process " : "another process", number);
@@ -44,12 +47,28 @@ static gsa_status broken(const char *path, gsa_error *error)
     return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be locked: %s", path, strerror(errno));
 }
 
+/* Nothing is opened that is no file (a FIFO would wait for its other end), nothing is overwritten that no run wrote. */
+static gsa_status check_own(const gsa_system *system, const char *path, gsa_error *error)
+{
+    char number[NUMBER];
+    int pure;
+    const int kind = system->kind(system->user, path, NULL);
+    if (kind == GSA_FILE_ABSENT) return GSA_OK;
+    if (kind < 0 || (kind == GSA_FILE_REGULAR && read_number(system, path, number, &pure) < 0)) return broken(path, error);
+    if (kind == GSA_FILE_REGULAR && pure) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is %s, not the lock of a run: move it away", path,
+                    kind == GSA_FILE_FOLDER    ? "a folder"
+                    : kind == GSA_FILE_REGULAR ? "a file with other text"
+                                               : "no regular file");
+}
+
 /* GSA_OK, and *taken 0 where the file is no longer the one of that name: who had the lock took it away between open and lock. Then the
  * number that was written is not found there. */
 static gsa_status take(const gsa_system *system, const char *folder, const char *path, int file, int *taken,
                        gsa_error *error)
 {
     char own[NUMBER], there[NUMBER];
+    int pure;
     const int bytes = snprintf(own, sizeof own, "%ld\n", (long)getpid());
     if (system->lock(system->user, file, 0) < 0)
         return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
@@ -57,7 +76,7 @@ static gsa_status take(const gsa_system *system, const char *folder, const char 
         return broken(path, error);
     if (system->write(system->user, file, own, bytes) != bytes) return broken(path, error);
     own[bytes - 1] = 0;
-    if (read_number(system, path, there) < 0) return broken(path, error);
+    if (read_number(system, path, there, &pure) < 0) return broken(path, error);
     *taken = strcmp(own, there) == 0;
     return GSA_OK;
 }
@@ -73,6 +92,8 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
     snprintf(path, room, "%s/lock", folder);
     for (int i = 0; i < TRIES && !taken && status == GSA_OK; i++) {
+        status = check_own(system, path, error);
+        if (status != GSA_OK) break;
         const int file = system->open(system->user, path, GSA_OPEN_APPEND);
         status = file < 0 ? broken(path, error) : take(system, folder, path, file, &taken, error);
         if (taken) *lock = (gsa_lock){ system, path, file, 0 };

@@ -333,8 +333,7 @@ int main(int argc, char **argv)
     static const gsa_test exponential[] = { GSA_LOOP(exponential_is_close, GSA_COUNT(probes)),
                                             GSA_LOOP(logarithm_is_close, GSA_COUNT(probes)) };
     static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)),
-                                     GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
-                                     GSA_LOOP(many_heads, 4),
+                                     GSA_LOOP(every_width_and_window, GSA_COUNT(dims)), GSA_LOOP(many_heads, 4),
                                      GSA_LOOP(what_is_not_read_does_not_matter, 2),
                                      GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows)) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),

@@ -193,7 +193,7 @@ static const struct {
     { { "b.json", "--x", "data.window", "--y", "at.m" }, 2, { "no key 'at.m'", "'at.ms'" } },
     { { "r.jsonl", "--x", "seed", "--y", "encoder" },
       2,
-      { "r.jsonl:1: encoder is '\"star*2\"', expected a finite number" } },
+      { "r.jsonl:1: encoder is '\"star*2\"', expected a number of 1e-100 to 1e100" } },
     { { "r.jsonl", "--x", "seed", "--y", "f1", "--series", "kind" }, 2, { "r.jsonl:1: no key 'kind'" } },
     { { "r.jsonl", "--x", "encoder", "--y", "f1", "--log-x", "2" }, 2, { "r.jsonl:1: encoder is", "expected a number" } },
     { { "r.jsonl", "--x", "seed", "--y", "f1", "--log-x", "3" }, 2, { "--log-x", "2|10" } },
@@ -204,7 +204,9 @@ static const struct {
       2,
       { "zero.jsonl:2: b is '0'", "more than 0, as --log-y" } },
     { { "zero.jsonl", "--x", "b", "--y", "a", "--log-x", "2" }, 2, { "zero.jsonl:2: b is '0'", "more than 0, as --log-x" } },
-    { { "null.jsonl", "--x", "a", "--y", "b" }, 2, { "null.jsonl: b is 'null', expected a finite number" } },
+    { { "huge.jsonl", "--x", "x", "--y", "y" }, 2, { "huge.jsonl:1: y is '1e308', expected a number of 1e-100" } },
+    { { "huge.jsonl", "--x", "x", "--y", "z", "--log-y", "2" }, 2, { "huge.jsonl:1: z is", "expected a number of 1e-100" } },
+    { { "null.jsonl", "--x", "a", "--y", "b" }, 2, { "null.jsonl: b is 'null', expected a number of 1e-100 to 1e100" } },
     { { "mixed.jsonl", "--x", "a", "--y", "b" }, 2, { "mixed.jsonl:2: a is '\"word\"', expected a number" } },
     { { "cut.jsonl", "--x", "a", "--y", "b" }, 2, { "cut.jsonl:2: no JSON" } },
     { { "list.jsonl", "--x", "a", "--y", "b" }, 2, { "list.jsonl:1: expected a JSON object" } },
@@ -220,6 +222,7 @@ START_TEST(sentences)
     gsa_cli_write("b.json", bench);
     gsa_cli_write("r.jsonl", results);
     gsa_cli_write("zero.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 2, \"b\": 0}\n");
+    gsa_cli_write("huge.jsonl", "{\"x\": 1, \"y\": 1e308, \"z\": 1e-300}\n{\"x\": 2, \"y\": -1e308, \"z\": 1e300}\n");
     gsa_cli_write("null.jsonl", "{\"a\": 1, \"b\": null}\n");
     gsa_cli_write("mixed.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": \"word\", \"b\": 2}\n");
     gsa_cli_write("cut.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 1,\n");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "gsa/scratch.h"
@@ -61,6 +62,40 @@ START_TEST(one_at_a_time)
         gsa_lock_release(&lock);
         ck_assert(!gsa_exists(gsa_scratch_path(&s, "lock")));
     }
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+/* What no run wrote under that name is neither waited for nor overwritten. */
+START_TEST(what_is_no_lock_is_left_alone)
+{
+    gsa_scratch s;
+    gsa_lock lock;
+    gsa_error error;
+    char path[400], other[400];
+    gsa_scratch_open(&s);
+    snprintf(path, sizeof path, "%s", gsa_scratch_path(&s, "lock"));
+    snprintf(other, sizeof other, "%s", gsa_scratch_path(&s, "precious"));
+    gsa_put_file(other, "precious\n", 9);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is no regular file, not the lock of a run") != NULL, "%s", error.text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink(other, path), 0);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is a file with other text") != NULL, "%s", error.text);
+    int64_t bytes;
+    char *text = gsa_get_file(other, &bytes);
+    ck_assert(bytes == 9 && memcmp(text, "precious\n", 9) == 0);
+    free(text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is a folder") != NULL, "%s", error.text);
+    ck_assert_int_eq(rmdir(path), 0);
+    gsa_put_file(path, "4711\n", 5); /* of a process that was killed */
+    ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
+    gsa_lock_release(&lock);
     gsa_scratch_close(&s);
 }
 END_TEST
@@ -178,7 +213,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test folders[] = { GSA_TEST(one_at_a_time), GSA_TEST(many_come_and_go), GSA_TEST(runs_are_refused) };
+    static const gsa_test folders[] = { GSA_TEST(one_at_a_time), GSA_TEST(what_is_no_lock_is_left_alone),
+                                        GSA_TEST(many_come_and_go), GSA_TEST(runs_are_refused) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
     static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
     return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);

@@ -312,6 +312,10 @@ START_TEST(made_once)
     ck_assert_int_eq(sweep(&r, &w, "u", "train.lr=0.01", NULL, &all), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(r.error.text, "/u/k-1/seed-4' holds a run that was begun alone") != NULL, "%s", r.error.text);
     ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "t/k-1/seed-4"), NULL), GSA_OK);
+    rig_train_ok(&r, "one");
+    ck_assert_int_eq(sweep(&r, &w, "one", "train.lr=0.01", NULL, &all), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/one' holds a run ('config.ini'): choose another --out for several") != NULL, "%s",
+                  r.error.text);
     gsa_put_file(gsa_scratch_path(&r.scratch, "t/k-1/seed-4/asked.ini"), "", 0); /* nothing was kept of it: begun anew */
     ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.02", "all.jsonl", &all), GSA_OK); /* another setting: other lines */
     ck_assert_int_eq(lines_in(&r, "all.jsonl"), 8);

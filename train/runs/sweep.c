@@ -66,6 +66,18 @@ static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const c
     return status;
 }
 
+/* A folder of several runs is none of one. */
+static gsa_status check_tree(const sweep *s, gsa_error *error)
+{
+    static const char *const of_a_run[] = { "lock", "config.ini", "latest", "result.json" };
+    const char *out = s->options->train.out;
+    for (size_t i = 0; out && i < sizeof of_a_run / sizeof *of_a_run; i++)
+        if (holds(s, out, of_a_run[i]))
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run ('%s'): choose another --out for several", out,
+                            of_a_run[i]);
+    return GSA_OK;
+}
+
 /* The folder of a run that is not finished, made where it is not there. */
 static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, gsa_error *error)
 {
@@ -276,6 +288,7 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
     if (status == GSA_OK) status = gsa_results_create(s.system, &s.results, error);
     if (status == GSA_OK) status = check_results(&s, error);
+    if (status == GSA_OK) status = check_tree(&s, error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = check_files(&s, &s.plan.run[i], error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
     gsa_sweep_plan_release(&s.plan);

@@ -244,9 +244,11 @@ static void signature(const void *self, const gsa_recipe_values *values, char *t
 {
     static const char *const penalties[] = { "wu", "length" };
     const gsa_translation *t = self;
-    char pieces[32] = "words", context[40] = "";
+    char pieces[32] = "words", context[64] = "";
     if (t->pieces.bpe) snprintf(pieces, sizeof pieces, "bpe-%d", gsa_bpe_merges(t->pieces.bpe));
-    if (t->previous > 0) snprintf(context, sizeof context, "|previous:%lld", (long long)t->previous);
+    if (values->data_documents)
+        snprintf(context, sizeof context, "|previous:%lld|previous_tokens:%lld", (long long)values->data_previous,
+                 (long long)values->data_previous_tokens);
     snprintf(text, room, "pieces:%s|case:%s%s|beam:%d|penalty:%s-%g", pieces, t->lower ? "lower" : "mixed", context,
              t->search.width, penalties[values->decode_penalty], t->search.alpha);
 }
