@@ -157,6 +157,17 @@ static int finished(const gsa_trainer *t)
     return t->counts.ended || t->counts.epoch >= values(t)->train_epochs || (most > 0 && t->counts.step >= most);
 }
 
+/* train.start: the weights of another run, and nothing else of it. */
+static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
+{
+    char *path = gsa_path_join(t->system, t->session.start, "model.safetensors", error);
+    gsa_error why;
+    if (!path) return GSA_ERR_MEMORY;
+    const gsa_status status = gsa_parameters_read(t->system, t->session.model.parameters, path, &why);
+    gsa_release(t->system, path);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
+}
+
 /* What this run makes of the place where the other one stopped. */
 static gsa_status settle_place(gsa_trainer *t, gsa_error *error)
 {
@@ -195,6 +206,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
+    if (status == GSA_OK && t->session.start) status = begin_with(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
     if (status == GSA_OK && checkpoint) status = settle_place(t, error);

@@ -55,11 +55,24 @@ static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_
     return gsa_recipe_read(s->system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides, &s->recipe, error);
 }
 
+/* Whose words and labels the task takes, and whose weights training begins with. */
+static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    const char *start = s->recipe.values.train_start;
+    char *warning = NULL;
+    gsa_error why;
+    if (o->checkpoint || !*start) return GSA_OK;
+    const gsa_status status = gsa_checkpoint_find(s->system, start, &s->start, &warning, &why);
+    if (warning && o->say) o->say(o->context, warning);
+    gsa_release(s->system, warning);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
+}
+
 static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
     const gsa_task_options options = { .system = s->system,
                                        .recipe = &s->recipe,
-                                       .checkpoint = o->checkpoint,
+                                       .checkpoint = o->checkpoint ? o->checkpoint : s->start,
                                        .splits = o->splits,
                                        .say = o->say,
                                        .context = o->context };
@@ -96,14 +109,15 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
     if (status == GSA_OK && options->splits) status = check_names(s, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
+    if (status == GSA_OK) status = find_start(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
     if (status == GSA_OK)
         status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
     s->model.profile = options->profile;
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
-    if (status == GSA_OK && options->checkpoint)
-        status = gsa_inputs_check(system, encoder, s->inputs, options->checkpoint, error);
+    const char *from = options->checkpoint ? options->checkpoint : s->start;
+    if (status == GSA_OK && from) status = gsa_inputs_check(system, encoder, s->inputs, from, error);
     if (status == GSA_OK && *gsa_stack_report(encoder)) options->say(options->context, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);
     return status;
@@ -119,6 +133,7 @@ void gsa_session_release(gsa_session *session)
     gsa_minibatch_release(&s->batch);
     gsa_release(s->system, s->out);
     gsa_release(s->system, s->unit);
+    gsa_release(s->system, s->start);
     gsa_release(s->system, s->inputs);
     gsa_recipe_release(&s->recipe);
     *s = (gsa_session){ 0 };

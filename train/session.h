@@ -7,7 +7,7 @@
 
 typedef struct gsa_session_options {
     const char *recipe;     /* or NULL: the config.ini of `checkpoint` */
-    const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL */
+    const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL: the recipe's train.start, if any */
     const char *const *overrides, *const *plugins;
     int n_overrides, n_plugins;
     const char *device, *build;
@@ -30,6 +30,7 @@ typedef struct gsa_session {
     int owns_backend, zero;
     gsa_learner model;
     const char *build; /* borrowed; or NULL */
+    char *start;    /* the checkpoint that train.start names; NULL: none, or one was given */
     char *inputs;   /* hashes of the patterns' files (inputs.h) */
     gsa_minibatch batch;
     double *out; /* a batch's outputs on the host */

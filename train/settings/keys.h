@@ -64,6 +64,9 @@
     KEY(model, decoder, PATH, 0, 0, NULL, "", "the second stack of tasks that have one")                                    \
     KEY(train, seed, INT, 0, 4294967295.0, NULL, "1", "of weights, order, dropout and generated data")                      \
     KEY(train, epochs, INT, 0, 1e6, NULL, "10", "passes over the training data")                                            \
+    KEY(train, start, PATH, 0, 0, NULL, "",                                                                                 \
+        "a trained model (run or checkpoint, relative to the current folder) whose weights, words and labels training begins with; "     \
+        "optimiser, schedule and data are new")                                                                             \
     KEY(train, max_steps, INT, 0, 1e12, NULL, "0", "stop after so many optimiser steps; 0: no limit")                       \
     KEY(train, batch, INT, 0, 1e6, NULL, "32", "examples of a batch at most; 0: only batch_tokens limits")                  \
     KEY(train, batch_tokens, INT, 0, 1e9, NULL, "0",                                                                        \
