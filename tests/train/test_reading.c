@@ -220,7 +220,7 @@ static const struct {
     { QA("{\"question\": \"x\", \"answers\": []}"), "qas[0]: the object has no field 'id'" },
     { QA("{\"id\": 7, \"question\": \"x\", \"answers\": []}"), "qas[0]: field 'id' is no string" },
     { QA("{\"id\": \"1\", \"answers\": []}"), "the object has no field 'question'" },
-    { QA("{\"id\": \"1\", \"question\": \" \", \"answers\": [" ANSWER("a", 0) "]}"), "the question holds no token" },
+    { QA("{\"id\": \"1\", \"question\": 1, \"answers\": [" ANSWER("a", 0) "]}"), "field 'question' is no string" },
     { QA("{\"id\": \"1\", \"question\": \"x\"}"), "the object has no field 'answers'" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": {}}"), "field 'answers' is no array" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) ", \"a\"]}"),

@@ -341,6 +341,29 @@ START_TEST(gold_is_the_file)
 }
 END_TEST
 
+/* As in the trial set of CMRC 2018: without a token to read, the passage alone is. */
+START_TEST(empty_questions_are_told)
+{
+    static const char json[] =
+        "{\"data\": [{\"paragraphs\": [{\"context\": \"a b c\", \"qas\": ["
+        "{\"id\": \"0\", \"question\": \"\", \"answers\": " ANSWERS(
+            ANSWER("b", 2)) "},"
+                            "{\"id\": \"1\", \"question\": \" \", \"answers\": " ANSWERS(ANSWER("c", 4)) "}]}]}]}";
+    rig r;
+    open_toy(&r, GSA_F32, 2);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "train.json"), json, sizeof json - 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "dev.json"), json, sizeof json - 1);
+    rig_set(&r, "train.epochs=1");
+    rig_set(&r, "task.match=1");
+    rig_train_ok(&r, NULL);
+    ck_assert_msg(strstr(r.messages,
+                         "train.json: 2 questions on 1 passages in 2 windows, the longest sequence of 5 tokens; 2 "
+                         "questions are empty and are read as such\n") != NULL,
+                  "%s", r.messages);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(lost_answers_are_told)
 {
     static const char json[] =
@@ -409,6 +432,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(odd_files_are_predicted),
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
+                                     GSA_TEST(empty_questions_are_told),
                                      GSA_TEST(lost_answers_are_told),
                                      GSA_TEST(gold_is_the_file) };
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };

@@ -150,9 +150,9 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test runs[] = { GSA_LOOP(weights_are_the_others, GSA_COUNT(recipes)),
-                                      GSA_LOOP(optimiser_and_schedule_are_new, GSA_COUNT(recipes)),
-                                      GSA_TEST(words_are_the_others), GSA_TEST(a_resumed_run_does_not_begin_again),
-                                      GSA_TEST(what_cannot_be_begun_with_is_refused) };
+                                     GSA_LOOP(optimiser_and_schedule_are_new, GSA_COUNT(recipes)),
+                                     GSA_TEST(words_are_the_others), GSA_TEST(a_resumed_run_does_not_begin_again),
+                                     GSA_TEST(what_cannot_be_begun_with_is_refused) };
     static const gsa_test faults[] = { GSA_TEST(no_memory_is_reported) };
     static const gsa_case cases[] = { GSA_CASE("runs", runs, 60), GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("start", cases, GSA_COUNT(cases), argc, argv);

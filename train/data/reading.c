@@ -148,7 +148,7 @@ static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
 
 static gsa_status add_tokens(reader *r, gsa_text *text, int32_t most, gsa_error *error)
 {
-    const gsa_text_options options = { .max_length = most };
+    const gsa_text_options options = { .max_length = most, .empty = GSA_EMPTY_KEEP };
     gsa_text_reader add = { .text = text, .options = &options, .word = r->cut.word, .number = r->line };
     return gsa_text_add(&add, (gsa_slice){ "", 0 }, 0, r->cut.count, error);
 }
@@ -219,14 +219,20 @@ static const json_t *list(const reader *r, const json_t *object, const char *nam
     return value;
 }
 
-/* The string of a field, kept; blank ones are refused. */
-static gsa_status take(reader *r, const json_t *object, const char *name, gsa_slice *kept, gsa_error *error)
+/* The string of a field, kept. */
+static gsa_status take_any(reader *r, const json_t *object, const char *name, gsa_slice *kept, gsa_error *error)
 {
     const json_t *value = member(r, object, name, error);
     if (!value) return GSA_ERR_FORMAT;
     if (!json_is_string(value)) return fail(r, error, "field '%s' is no string", name);
-    if (json_string_length(value) == 0) return fail(r, error, "field '%s' is empty", name);
     return keep_text(r->out, json_string_value(value), (int64_t)json_string_length(value), kept, error);
+}
+
+/* Likewise, and empty ones are refused. */
+static gsa_status take(reader *r, const json_t *object, const char *name, gsa_slice *kept, gsa_error *error)
+{
+    const gsa_status status = take_any(r, object, name, kept, error);
+    return status == GSA_OK && kept->bytes == 0 ? fail(r, error, "field '%s' is empty", name) : status;
 }
 
 static gsa_status read_answer(reader *r, const json_t *object, int64_t passage, gsa_error *error)
@@ -268,7 +274,7 @@ static gsa_status read_question(reader *r, const json_t *qa, int64_t passage, gs
     void *at;
     gsa_question q = { .passage = passage, .answer = out->answers };
     gsa_status status = take(r, qa, "id", &q.id, error);
-    if (status == GSA_OK) status = take(r, qa, "question", &text, error);
+    if (status == GSA_OK) status = take_any(r, qa, "question", &text, error);
     if (status == GSA_OK) status = read_answers(r, qa, &q, error);
     if (status != GSA_OK) return status;
     if (q.answers == 0 && !r->options->unlabelled) {
@@ -276,7 +282,7 @@ static gsa_status read_question(reader *r, const json_t *qa, int64_t passage, gs
         return GSA_OK;
     }
     status = cut_text(r, text, error);
-    if (status == GSA_OK && r->cut.count == 0) status = fail(r, error, "the question holds no token");
+    out->unasked += status == GSA_OK && r->cut.count == 0;
     if (status != GSA_OK || GROW(out, question, &out->room[1], out->asked.examples) != GSA_OK) return status;
     out->question[out->asked.examples] = q;
     return add_tokens(r, &out->asked, r->options->max_length, error);

@@ -45,6 +45,7 @@ typedef struct gsa_reading {
     gsa_answer *answer;        /* [answers] */
     int64_t answers, repaired, lost;
     int64_t unanswered;        /* questions passed over, for their list of answers is empty (SQuAD 2.0) */
+    int64_t unasked;           /* questions without a token, which are read as they are (CMRC 2018 has one) */
     int64_t longest_bytes;     /* of a passage or an answer */
     int64_t room[4];
     gsa_reading_block *blocks; /* where the texts stand */

@@ -123,6 +123,7 @@ static void tell(const span_task *t, const gsa_task_options *o, int s)
     } odd[] = { { r->repaired, "answers do not stand at their answer_start and were found elsewhere in the passage" },
                 { r->lost, "answers stand nowhere in the passage and are references only" },
                 { r->unanswered, "questions without an answer are passed over" },
+                { r->unasked, "questions are empty and are read as such" },
                 { d->untaught, "questions have no answer in the passage and are not trained on" } };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         if (odd[i].count > 0 && used > 0 && (size_t)used < sizeof sentence)
@@ -344,8 +345,10 @@ static int32_t fill_question(const span_task *t, const span_split *d, int64_t qu
     const int64_t first = asked->offset[question], count = tokens_of(asked, question);
     const int32_t words = gsa_vocabulary_size(t->words.vocabulary);
     to->id[at] = words, to->text[at] = special[0];
-    memcpy(to->id + at + 1, d->asked_id + first, (size_t)count * sizeof *to->id);
-    memcpy(to->text + at + 1, asked->token + first, (size_t)count * sizeof *to->text);
+    if (count > 0) {
+        memcpy(to->id + at + 1, d->asked_id + first, (size_t)count * sizeof *to->id);
+        memcpy(to->text + at + 1, asked->token + first, (size_t)count * sizeof *to->text);
+    }
     to->id[at + 1 + count] = words + 1, to->text[at + 1 + count] = special[1];
     memset(to->type + at, 0, (size_t)(count + SPECIAL) * sizeof *to->type);
     return (int32_t)count + SPECIAL;
