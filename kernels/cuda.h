@@ -17,10 +17,13 @@ extern "C" {
 /* `device` counts from 0. GSA_ERR_UNSUPPORTED when this build, machine or device cannot: the sentence says which and why. */
 gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend, gsa_error *error);
 
-/* Which kernels attention runs on this backend: the project's own, or a sparse library's products around a softmax of each
- * row: an oracle and the baseline to beat, which has no labels that learn. GSA_ERR_UNSUPPORTED, and nothing changed, where the
- * library is not found or the backend is another. */
-enum gsa_cuda_attention { GSA_CUDA_FUSED, GSA_CUDA_CUSPARSE };
+/* Which kernels attention runs on this backend; its name then says so. FUSED: the project's own, all in float. CUSPARSE: a
+ * sparse library's products around a softmax of each row: an oracle and the baseline to beat, which has no labels that learn.
+ * BF16: the project's own on q, k, v and, in backward, do, rounded to bf16 (nearest even; NaN stays NaN): exactly what FUSED
+ * gives for rounded arrays, up to the order of sums. Edges read half the bytes; sums, results and gradients are float, and the
+ * caller's arrays are left as they are. GSA_ERR_UNSUPPORTED, and nothing changed, where the library is not found or the
+ * backend is another. */
+enum gsa_cuda_attention { GSA_CUDA_FUSED, GSA_CUDA_CUSPARSE, GSA_CUDA_BF16 };
 gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
 
 int gsa_cuda_is_built(void); /* 0: this build has no such backend, and the constructor says so */

@@ -127,7 +127,18 @@ typedef struct weights_job {
     float *weights;
 } weights_job;
 
+GSA_DEVICE float number_of(float x)
+{
+    return x;
+}
+
+GSA_DEVICE float number_of(gsa_bf16 x)
+{
+    return __uint_as_float((uint32_t)x.bits << 16);
+}
+
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for speed. */
+template <class T>
 static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
 {
     const attend_job &a = job.a;
@@ -141,9 +152,9 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
                           label = run.label + at * run.label_step;
             const float lse = __ldg(a.kept_lse + row * a.heads + head);
             const float *q = a.q + row * a.width + (int64_t)head * a.dim;
-            const float *k = a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
+            const T *k = (const T *)a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
             float sum = 0;
-            for (int32_t c = 0; c < a.dim; c++) sum += q[c] * (k[c] + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
+            for (int32_t c = 0; c < a.dim; c++) sum += (a.bf16 ? gsa_bf16_round(q[c]) : q[c]) * (number_of(k[c]) + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
             const float s = a.scale * sum + (a.bias ? a.bias[(int64_t)label * a.heads + head] : 0);
             job.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
         }
@@ -156,9 +167,11 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
                              int widest)
 {
     int64_t blocks;
-    const int fits = job->dim % 4 == 0 ? 4 : job->dim % 2 == 0 ? 2 : 1, v = fits < widest ? fits : widest;
+    const int most = job->bf16 && widest == 4 ? 8 : widest;
     for (int i = 0; i < count; i++) {
-        if (table[i].v != v || v * table[i].g * table[i].c < job->dim) continue;
+        const attend_choice *one = &table[i];
+        if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 || one->v * one->g * one->c < job->dim)
+            continue;
         GSA_TRY(gsa_cuda_grid(b, op, job->items, GSA_THREADS / table[i].g, &blocks));
         return GSA_RUN(b, table[i].kernel, blocks, GSA_THREADS, *job);
     }
@@ -215,10 +228,42 @@ static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda
     job->out = (float *)args->out, job->lse = (float *)args->lse;
     job->kept_out = job->out, job->kept_lse = job->lse;
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
+    job->edge_q = job->q, job->edge_dout = job->dout;
     job->kinds = edges->kinds;
     for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0)
-            job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
+        if (edges->part_rows[k] > 0) job->k[k] = args->parts[k].k, job->v[k] = args->parts[k].v;
+}
+
+/* ---- bf16: what edges read, rounded into scratch ---- */
+typedef struct stored_planes {
+    gsa_bf16_planes planes;
+    int q, dout, k[GSA_MAX_KINDS], v[GSA_MAX_KINDS];
+} stored_planes;
+
+/* Floats of scratch for the copies; none where edges read floats. */
+static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward)
+{
+    const gsa_edges *edges = args->edges;
+    const int64_t width = (int64_t)args->heads * args->head_dim, rows = backward ? edges->rows : 0;
+    if (!bf16) return 0;
+    s->planes.planes = 0;
+    for (int k = 0; k < edges->kinds; k++) {
+        s->k[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].k, edges->part_rows[k] * width);
+        s->v[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].v, edges->part_rows[k] * width);
+    }
+    s->q = gsa_cuda_add_plane(&s->planes, args->q, rows * width);
+    s->dout = gsa_cuda_add_plane(&s->planes, args->dout, rows * width);
+    return gsa_cuda_lay_planes(&s->planes) / (int64_t)sizeof(float);
+}
+
+static gsa_status store_planes(gsa_backend *b, const char *op, stored_planes *s, attend_job *job, float *room)
+{
+    s->planes.to = (gsa_bf16 *)room;
+    job->bf16 = 1;
+    for (int k = 0; k < job->kinds; k++)
+        job->k[k] = gsa_cuda_plane(&s->planes, s->k[k]), job->v[k] = gsa_cuda_plane(&s->planes, s->v[k]);
+    job->edge_q = gsa_cuda_plane(&s->planes, s->q), job->edge_dout = gsa_cuda_plane(&s->planes, s->dout);
+    return gsa_cuda_round_planes(b, op, &s->planes);
 }
 
 static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
@@ -239,34 +284,39 @@ static int64_t round4(int64_t floats)
 }
 
 /* ---- forward ---- */
-static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, int widest)
+static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, float *room, int widest)
 {
-    void *room;
-    const int64_t states = round4(2 * bound * job->heads);
-    GSA_TRY(gsa_cuda_scratch(b, "attend_forward", states + bound * job->width, sizeof(float), &room));
-    job->state = (float2 *)room, job->part = (float *)room + states;
+    job->state = (float2 *)room, job->part = room + round4(2 * bound * job->heads);
     use_pieces(job, 0, bound);
     GSA_TRY(gsa_attend_forward_pass(b, job, widest));
     return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
 }
 
-static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
+/* The room of hubs stands behind the planes. */
+static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
     attend_job job;
+    stored_planes stored;
+    void *room = NULL;
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_forward", args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "attend_forward", args->edges, 0, &plan));
     set_job(&job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
+    const int64_t bound = job.piece ? plan->in.bound : 0, planes = plan_planes(&stored, args, bf16, 0),
+                  hubs = round4(2 * bound * job.heads) + bound * job.width;
+    if (planes + hubs > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", planes + hubs, sizeof(float), &room));
+    if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, (float *)room));
     GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
-    if (job.piece) GSA_TRY(forward_hubs(b, &job, plan->in.bound, widest));
+    if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, (float *)room + planes, widest));
     if (args->weights == NULL) return GSA_OK;
     int64_t blocks;
     const weights_job weights = { job, (float *)args->weights };
     GSA_TRY(gsa_cuda_grid(b, "attend_forward", job.rows, GSA_THREADS / GSA_WARP, &blocks));
-    return GSA_RUN(b, attend_weights, blocks, GSA_THREADS, weights);
+    return bf16 ? GSA_RUN(b, attend_weights<gsa_bf16>, blocks, GSA_THREADS, weights)
+                : GSA_RUN(b, attend_weights<float>, blocks, GSA_THREADS, weights);
 }
 
 /* ---- backward by destination ---- */
@@ -406,10 +456,11 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
     return GSA_OK;
 }
 
-static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
+static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
     attend_job job;
+    stored_planes stored;
     void *at;
     label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0 };
     const int widest = widest_load(args);
@@ -418,7 +469,9 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     GSA_TRY(gsa_cuda_plan_of(b, "attend_backward", args->edges, 1, &plan));
     set_job(&job, args, plan);
     const backward_room room = plan_room(b, &job, plan, &work);
-    GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total, sizeof(float), &at));
+    const int64_t planes = plan_planes(&stored, args, bf16, 1);
+    GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
+    if (bf16) GSA_TRY(store_planes(b, "attend_backward", &stored, &job, (float *)at + room.total));
     job.delta = (float *)at, job.part = (float *)at + room.part, job.part2 = (float *)at + room.part2;
     if (work.owners > 0) {
         work.sum = (float *)at + room.sum, work.piece_q = (float *)at + room.piece_q;
@@ -428,8 +481,28 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     return backward_sources(b, &job, plan, args, widest);
 }
 
-void gsa_cuda_fill_attend(gsa_backend *b)
+static gsa_status forward_float(gsa_backend *b, const gsa_attend_args *args)
 {
-    b->attend_forward = attend_forward;
-    b->attend_backward = attend_backward;
+    return forward(b, args, 0);
+}
+
+static gsa_status backward_float(gsa_backend *b, const gsa_attend_args *args)
+{
+    return backward(b, args, 0);
+}
+
+static gsa_status forward_bf16(gsa_backend *b, const gsa_attend_args *args)
+{
+    return forward(b, args, 1);
+}
+
+static gsa_status backward_bf16(gsa_backend *b, const gsa_attend_args *args)
+{
+    return backward(b, args, 1);
+}
+
+void gsa_cuda_fill_attend(gsa_backend *b, int bf16)
+{
+    b->attend_forward = bf16 ? forward_bf16 : forward_float;
+    b->attend_backward = bf16 ? backward_bf16 : backward_float;
 }

@@ -3,16 +3,18 @@
  * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j holds C pieces of V
  * neighbouring columns of every head vector, at columns (j + c G) V ..; so a group's load is one contiguous piece of
  * memory, 16 bytes a lane when V = 4. Nothing is padded in memory: columns beyond head_dim are zeros in registers.
+ * What an edge makes a group read (keys and values; in the pass by source queries and do) is stored as T, float or bf16: a
+ * piece of 16 bytes then has V = 8 columns. It stays packed in registers until it is multiplied; all sums are in float.
  * Edges come in windows of G: each lane finds one edge (where it points, its label, its dropout factor) and puts it into
  * shared memory; then the group walks the window together, UNROLL edges in flight. No lane leaves early: shuffles name the
  * whole warp. */
 #ifndef GSA_CUDA_ATTEND_H
 #define GSA_CUDA_ATTEND_H
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/bf16.h"
 #include "kernels/cuda/plan.h"
 
 typedef struct alignas(16) attend_slot { /* an edge of a window: the two vectors that it reads */
-    const float *a, *b;
+    const void *a, *b;
 } attend_slot;
 
 typedef struct attend_note { /* its label (-1: no edge here) and dropout factor */
@@ -25,6 +27,7 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t heads, dim, labels;
     float scale;
     const float *q, *r, *bias, *dout;
+    int bf16; /* what edges read is stored so: k, v, edge_q, edge_dout; q and dout are rounded when they are loaded */
     gsa_cuda_drop drop;
     /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an item is row or piece x
      * heads + head */
@@ -40,6 +43,7 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     /* edges by source */
     const int64_t *out_offset;
     const gsa_transposed *out_edge;
+    const void *edge_q, *edge_dout; /* q and dout as out-edges read them */
     int32_t kinds;
     /* results; a pieced launch writes its own places: state [pieces, heads] of (top, sum), part [pieces, width] */
     float *out, *lse;
@@ -49,14 +53,36 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     float *piece_q;    /* [items, dim] the q that goes with them, where items are pieces */
     float2 *state;
     float *part, *part2;
-    const float *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
+    const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
     float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
     int64_t part_first[GSA_MAX_KINDS + 1];
 } attend_job;
 
+/* How an edge's columns stand in registers: a float a word, or two numbers of 16 bits where a load brings pairs. */
+template <class T> struct attend_storage {
+    typedef float word;
+    enum { ROUNDED = 0, PAIRED = 0 };
+};
+template <> struct attend_storage<gsa_bf16> {
+    typedef uint32_t word;
+    enum { ROUNDED = 1, PAIRED = 1 };
+};
+
 /* head_dim up to V G C; columns a lane holds: V C <= 8. */
-template <int V_, int G_, int C_> struct attend_shape {
-    enum { V = V_, G = G_, C = C_, N = V_ * C_, GROUPS = GSA_THREADS / G_, UNROLL = V_ * C_ > 4 ? 2 : 4 };
+template <int V_, int G_, int C_, class T_ = float> struct attend_shape {
+    typedef T_ T;
+    typedef typename attend_storage<T_>::word word;
+    enum {
+        V = V_,
+        G = G_,
+        C = C_,
+        N = V_ * C_,
+        GROUPS = GSA_THREADS / G_,
+        ROUNDED = attend_storage<T_>::ROUNDED,
+        PAIR = attend_storage<T_>::PAIRED && V_ > 1 ? 2 : 1, /* columns a word */
+        WORDS = N / PAIR,
+        UNROLL = WORDS > 4 ? 2 : 4
+    };
 };
 /*                        V   G   C   head_dim: multiples of V up to */
 #define GSA_ATTEND_SHAPES(X)                                                                                                \
@@ -72,13 +98,27 @@ template <int V_, int G_, int C_> struct attend_shape {
     X(1, 32, 2) /* 64  */                                                                                                   \
     X(1, 32, 8) /* 256 */
 
+/* bf16: V columns are 2 V bytes. Odd and large oblique widths have one instance, so that there are not twice as many. */
+#define GSA_ATTEND_SHAPES_BF16(X)                                                                                           \
+    X(4, 4, 1)  /* 16  */                                                                                                   \
+    X(8, 4, 1)  /* 32  */                                                                                                   \
+    X(8, 8, 1)  /* 64  */                                                                                                   \
+    X(8, 16, 1) /* 128 */                                                                                                   \
+    X(8, 32, 1) /* 256 */                                                                                                   \
+    X(4, 16, 2) /* 128 */                                                                                                   \
+    X(2, 8, 1)  /* 16  */                                                                                                   \
+    X(2, 16, 2) /* 64  */                                                                                                   \
+    X(2, 32, 4) /* 256 */                                                                                                   \
+    X(1, 32, 8) /* 256 */
+
 typedef void (*attend_kernel)(const attend_job job);
 typedef struct attend_choice { /* a row of a pass's table of instances */
-    int v, g, c;
+    int bf16, v, g, c;
     attend_kernel kernel;
 } attend_choice;
 
-/* Each pass launches the instance that fits: the first of the widest load whose columns hold head_dim. */
+/* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim, are at most `widest`
+ * floats (bf16: where that is 4, 8 numbers) and whose columns hold head_dim. */
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);
@@ -90,9 +130,12 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
 
 template <int V> GSA_DEVICE void load_piece(float *x, const float *at, bool there)
 {
-    if (V == 4) {
-        const float4 t = there ? __ldg((const float4 *)at) : make_float4(0, 0, 0, 0);
-        x[0] = t.x, x[1] = t.y, x[2] = t.z, x[3] = t.w;
+    if (V % 4 == 0) {
+        GSA_UNROLL
+        for (int i = 0; i < V; i += 4) {
+            const float4 t = there ? __ldg((const float4 *)(at + i)) : make_float4(0, 0, 0, 0);
+            x[i] = t.x, x[i + 1] = t.y, x[i + 2] = t.z, x[i + 3] = t.w;
+        }
     } else if (V == 2) {
         const float2 t = there ? __ldg((const float2 *)at) : make_float2(0, 0);
         x[0] = t.x, x[1] = t.y;
@@ -101,8 +144,10 @@ template <int V> GSA_DEVICE void load_piece(float *x, const float *at, bool ther
 
 template <int V> GSA_DEVICE void store_piece(float *at, const float *x)
 {
-    if (V == 4) *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
-    else if (V == 2) *(float2 *)at = make_float2(x[0], x[1]);
+    if (V % 4 == 0) {
+        GSA_UNROLL
+        for (int i = 0; i < V; i += 4) *(float4 *)(at + i) = make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]);
+    } else if (V == 2) *(float2 *)at = make_float2(x[0], x[1]);
     else at[0] = x[0];
 }
 
@@ -133,9 +178,12 @@ template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, 
         const int column = (j + c * S::G) * S::V;
         if (column >= dim) continue;
         float sum[S::V];
-        if (S::V == 4) {
-            const float4 t = *(const float4 *)(at + column);
-            sum[0] = t.x, sum[1 % S::V] = t.y, sum[2 % S::V] = t.z, sum[3 % S::V] = t.w;
+        if (S::V % 4 == 0) {
+            GSA_UNROLL
+            for (int i = 0; i < S::V; i += 4) {
+                const float4 t = *(const float4 *)(at + column + i);
+                sum[i] = t.x, sum[(i + 1) % S::V] = t.y, sum[(i + 2) % S::V] = t.z, sum[(i + 3) % S::V] = t.w;
+            }
         } else if (S::V == 2) {
             const float2 t = *(const float2 *)(at + column);
             sum[0] = t.x, sum[1 % S::V] = t.y;
@@ -144,6 +192,57 @@ template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, 
         for (int i = 0; i < S::V; i++) sum[i] += x[c * S::V + i];
         store_piece<S::V>(at + column, sum);
     }
+}
+
+/* ---- what edges read: packed words of float, or of bf16 */
+template <int V> GSA_DEVICE void load_words(float *x, const float *at, bool there)
+{
+    load_piece<V>(x, at, there);
+}
+
+template <int V> GSA_DEVICE void load_words(uint32_t *x, const gsa_bf16 *at, bool there)
+{
+    if (V == 8) {
+        const uint4 t = there ? __ldg((const uint4 *)at) : make_uint4(0, 0, 0, 0);
+        x[0] = t.x, x[1] = t.y, x[2] = t.z, x[3] = t.w;
+    } else if (V == 4) {
+        const uint2 t = there ? __ldg((const uint2 *)at) : make_uint2(0, 0);
+        x[0] = t.x, x[1] = t.y;
+    } else if (V == 2) x[0] = there ? __ldg((const uint32_t *)at) : 0;
+    else x[0] = there ? __ldg(&at->bits) : 0;
+}
+
+template <class S> GSA_DEVICE void load_edge(typename S::word *x, const void *at, int dim, int j, bool there)
+{
+    GSA_UNROLL
+    for (int c = 0; c < S::C; c++) {
+        const int column = (j + c * S::G) * S::V;
+        load_words<S::V>(x + c * S::V / S::PAIR, (const typename S::T *)at + column, there && column < dim);
+    }
+}
+
+template <class S> GSA_DEVICE float column_of(const float *x, int n)
+{
+    return x[n];
+}
+
+template <class S> GSA_DEVICE float column_of(const uint32_t *x, int n)
+{
+    return __uint_as_float(n % S::PAIR ? x[n / S::PAIR] & 0xffff0000u : x[n / S::PAIR] << 16);
+}
+
+template <class S> GSA_DEVICE void unpack(float *x, const typename S::word *packed)
+{
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) x[n] = column_of<S>(packed, n);
+}
+
+/* A head vector of q or do, read once by its own row: as edges would read it. */
+template <class S> GSA_DEVICE void load_row_head(float *x, const float *at, int dim, int j, bool there)
+{
+    load_head<S>(x, at, dim, j, there);
+    GSA_UNROLL
+    for (int n = 0; S::ROUNDED && n < S::N; n++) x[n] = gsa_bf16_round(x[n]);
 }
 
 template <class S> GSA_DEVICE float dot(const float *x, const float *y)
@@ -252,7 +351,8 @@ GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend
         const attend_edge edge = next_edge<S>(job, cursor, j, left);
         if (j < left) {
             const int64_t offset = edge.source * job.width + (int64_t)at.head * job.dim;
-            where = attend_slot{ job.k[edge.kind] + offset, job.v[edge.kind] + offset };
+            where = attend_slot{ (const typename S::T *)job.k[edge.kind] + offset,
+                                 (const typename S::T *)job.v[edge.kind] + offset };
             what.label = edge.label;
             if (job.drop.on) what.factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
         }

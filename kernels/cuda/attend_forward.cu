@@ -12,14 +12,16 @@ template <class S>
 GSA_DEVICE void score_edges(const attend_job &job, const float *q, int head, int i, int j, const attend_slot *slot,
                             const attend_note *note, float *score)
 {
-    float k[S::UNROLL][S::N];
+    typename S::word packed[S::UNROLL][S::WORDS];
     GSA_UNROLL
-    for (int u = 0; u < S::UNROLL; u++) load_head<S>(k[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
+    for (int u = 0; u < S::UNROLL; u++) load_edge<S>(packed[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
         const int label = note[i + u].label;
-        if (job.r && label >= 0) add_label<S>(job, k[u], label, j);
-        const float s = job.scale * gsa_sum_lanes(dot<S>(q, k[u]), S::G) + label_bias(job, label, head);
+        float k[S::N];
+        unpack<S>(k, packed[u]);
+        if (job.r && label >= 0) add_label<S>(job, k, label, j);
+        const float s = job.scale * gsa_sum_lanes(dot<S>(q, k), S::G) + label_bias(job, label, head);
         score[u] = label >= 0 ? s : -INFINITY;
     }
 }
@@ -33,9 +35,10 @@ template <class S>
 GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, const float *score, int i, int j,
                              const attend_slot *slot, const attend_note *note)
 {
-    float v[S::UNROLL][S::N], top = state.top;
+    typename S::word v[S::UNROLL][S::WORDS];
+    float top = state.top;
     GSA_UNROLL
-    for (int u = 0; u < S::UNROLL; u++) load_head<S>(v[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+    for (int u = 0; u < S::UNROLL; u++) load_edge<S>(v[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) top = fmaxf(top, score[u]);
     const float shrink = __expf(state.top - top);
@@ -48,7 +51,7 @@ GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, con
         const float p = __expf(score[u] - top), kept = p * note[i + u].factor;
         state.sum += p;
         GSA_UNROLL
-        for (int n = 0; n < S::N; n++) state.o[n] += kept * v[u][n];
+        for (int n = 0; n < S::N; n++) state.o[n] += kept * column_of<S>(v[u], n);
     }
 }
 
@@ -67,10 +70,10 @@ template <class S> GSA_DEVICE void store_result(const attend_job &job, const att
     if (j == 0) job.lse[at.row * job.heads + at.head] = state.sum == 0 ? -INFINITY : state.top + logf(state.sum);
 }
 
-template <int V, int G, int C>
+template <class T, int V, int G, int C>
 __global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS) attend_forward(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C> S;
+    typedef attend_shape<V, G, C, T> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
     GSA_SHARED(attend_note, notes, [GSA_THREADS]);
     const int j = threadIdx.x % G;
@@ -83,7 +86,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS) attend_forwar
     state.top = -FLT_MAX, state.sum = 0;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) state.o[n] = 0;
-    load_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j, at.live);
+    load_row_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j, at.live);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         fill_window<S>(job, at, cursor, base, j, slot, note);
@@ -97,8 +100,9 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS) attend_forwar
     store_result<S>(job, at, state, j);
 }
 
-#define CHOICE(V, G, C) { V, G, C, attend_forward<V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) };
+#define CHOICE(V, G, C) { 0, V, G, C, attend_forward<float, V, G, C> },
+#define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_forward<gsa_bf16, V, G, C> },
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest)
 {

@@ -16,8 +16,8 @@ template <class S> GSA_DEVICE void load_row(const attend_job &job, const attend_
 {
     const int64_t offset = at.row * job.width + (int64_t)at.head * job.dim;
     float out[S::N];
-    load_head<S>(row.q, job.q + offset, job.dim, j, at.live);
-    load_head<S>(row.dout, job.dout + offset, job.dim, j, at.live);
+    load_row_head<S>(row.q, job.q + offset, job.dim, j, at.live);
+    load_row_head<S>(row.dout, job.dout + offset, job.dim, j, at.live);
     load_head<S>(out, job.kept_out + offset, job.dim, j, at.live);
     row.inner = gsa_sum_lanes(dot<S>(row.dout, out), S::G);
     row.lse = at.live ? __ldg(job.kept_lse + at.row * job.heads + at.head) : 0;
@@ -32,22 +32,25 @@ template <class S>
 GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i, int j,
                             const attend_slot *slot, const attend_note *note, float *slopes)
 {
-    float k[S::UNROLL][S::N], v[S::UNROLL][S::N];
+    typename S::word keys[S::UNROLL][S::WORDS], values[S::UNROLL][S::WORDS];
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        load_head<S>(k[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
-        load_head<S>(v[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(keys[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(values[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
     }
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
         const int label = note[i + u].label;
         const bool counts = label >= 0 && row.lse != -INFINITY;
-        if (job.r && label >= 0) add_label<S>(job, k[u], label, j);
-        const float s = job.scale * gsa_sum_lanes(dot<S>(row.q, k[u]), S::G) + label_bias(job, label, at.head);
-        const float through = gsa_sum_lanes(dot<S>(row.dout, v[u]), S::G) * note[i + u].factor;
+        float k[S::N], v[S::N];
+        unpack<S>(k, keys[u]);
+        unpack<S>(v, values[u]);
+        if (job.r && label >= 0) add_label<S>(job, k, label, j);
+        const float s = job.scale * gsa_sum_lanes(dot<S>(row.q, k), S::G) + label_bias(job, label, at.head);
+        const float through = gsa_sum_lanes(dot<S>(row.dout, v), S::G) * note[i + u].factor;
         const float ds = counts ? __expf(s - row.lse) * (through - row.inner) : 0;
         GSA_UNROLL
-        for (int n = 0; n < S::N; n++) row.dq[n] += ds * k[u][n];
+        for (int n = 0; n < S::N; n++) row.dq[n] += ds * k[n];
         if (j == 0) slopes[i + u] = ds;
     }
 }
@@ -70,10 +73,10 @@ template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend
     } else if (job.dq) add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
 }
 
-template <int V, int G, int C>
+template <class T, int V, int G, int C>
 __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C> S;
+    typedef attend_shape<V, G, C, T> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
     GSA_SHARED(attend_note, notes, [GSA_THREADS]);
     GSA_SHARED(float, slopes, [GSA_THREADS]);
@@ -98,8 +101,9 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_
     store_row<S>(job, at, row, j);
 }
 
-#define CHOICE(V, G, C) { V, G, C, attend_rows<V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) };
+#define CHOICE(V, G, C) { 0, V, G, C, attend_rows<float, V, G, C> },
+#define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_rows<gsa_bf16, V, G, C> },
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest)
 {

@@ -14,6 +14,7 @@ template <class S> struct source_state {
 };
 
 /* Lane j's out-edge of the window; a = q, b = do of its row. */
+template <class S>
 GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge, int left, int j,
                                 attend_slot *slot, source_note *note)
 {
@@ -22,7 +23,7 @@ GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, in
     if (j < left) {
         const int32_t *word = (const int32_t *)(job.out_edge + edge + j);
         const int64_t row = __ldg(word), offset = row * job.width + (int64_t)at.head * job.dim;
-        where = attend_slot{ job.q + offset, job.dout + offset };
+        where = attend_slot{ (const typename S::T *)job.edge_q + offset, (const typename S::T *)job.edge_dout + offset };
         what.label = __ldg(word + 2);
         what.lse = __ldg(job.kept_lse + row * job.heads + at.head);
         what.inner = __ldg((const float *)job.delta + row * job.heads + at.head);
@@ -36,27 +37,29 @@ template <class S>
 GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_state<S> &state, int i, int j,
                           const attend_slot *slot, const source_note *note)
 {
-    float q[S::UNROLL][S::N], dout[S::UNROLL][S::N];
+    typename S::word queries[S::UNROLL][S::WORDS], slopes[S::UNROLL][S::WORDS];
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        load_head<S>(q[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
-        load_head<S>(dout[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(queries[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(slopes[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
     }
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
         const source_note edge = note[i + u];
         const bool counts = edge.label >= 0 && edge.lse != -INFINITY;
-        float k[S::N];
+        float k[S::N], q[S::N], dout[S::N];
+        unpack<S>(q, queries[u]);
+        unpack<S>(dout, slopes[u]);
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) k[n] = state.k[n];
         if (job.r && edge.label >= 0) add_label<S>(job, k, edge.label, j);
-        const float s = job.scale * gsa_sum_lanes(dot<S>(q[u], k), S::G) + label_bias(job, edge.label, at.head);
-        const float through = gsa_sum_lanes(dot<S>(dout[u], state.v), S::G) * edge.factor;
+        const float s = job.scale * gsa_sum_lanes(dot<S>(q, k), S::G) + label_bias(job, edge.label, at.head);
+        const float through = gsa_sum_lanes(dot<S>(dout, state.v), S::G) * edge.factor;
         const float p = counts ? __expf(s - edge.lse) : 0, ds = counts ? job.scale * p * (through - edge.inner) : 0;
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) {
-            state.dk[n] += ds * q[u][n];
-            state.dv[n] += p * edge.factor * dout[u][n];
+            state.dk[n] += ds * q[n];
+            state.dv[n] += p * edge.factor * dout[n];
         }
     }
 }
@@ -83,10 +86,22 @@ GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const
     if (job.dv[kind]) add_head<S>(job.dv[kind] + offset, state.dv, job.dim, j);
 }
 
-template <int V, int G, int C>
+template <class S>
+GSA_DEVICE void load_source(source_state<S> &state, const void *k, const void *v, int64_t offset, int dim, int j, bool there)
+{
+    typename S::word packed[S::WORDS];
+    load_edge<S>(packed, (const typename S::T *)k + offset, dim, j, there);
+    unpack<S>(state.k, packed);
+    load_edge<S>(packed, (const typename S::T *)v + offset, dim, j, there);
+    unpack<S>(state.v, packed);
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) state.dk[n] = state.dv[n] = 0;
+}
+
+template <class T, int V, int G, int C>
 __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_sources(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C> S;
+    typedef attend_shape<V, G, C, T> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
     GSA_SHARED(source_note, notes, [GSA_THREADS]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
@@ -96,13 +111,10 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_source
     const int64_t offset = (at.row - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
     const int64_t edge = at.live ? __ldg(job.out_offset + at.row) + at.first : 0;
     source_state<S> state;
-    load_head<S>(state.k, job.k[kind] + offset, job.dim, j, at.live);
-    load_head<S>(state.v, job.v[kind] + offset, job.dim, j, at.live);
-    GSA_UNROLL
-    for (int n = 0; n < S::N; n++) state.dk[n] = state.dv[n] = 0;
+    load_source<S>(state, job.k[kind], job.v[kind], offset, job.dim, j, at.live);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_out_window(job, at, edge + base, at.count - base, j, slots + mine, notes + mine);
+        fill_out_window<S>(job, at, edge + base, at.count - base, j, slots + mine, notes + mine);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
             add_edges<S>(job, at, state, i, j, slots + mine, notes + mine);
@@ -111,8 +123,9 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_source
     store_source<S>(job, at, state, kind, offset, j);
 }
 
-#define CHOICE(V, G, C) { V, G, C, attend_sources<V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) };
+#define CHOICE(V, G, C) { 0, V, G, C, attend_sources<float, V, G, C> },
+#define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_sources<gsa_bf16, V, G, C> },
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest)
 {

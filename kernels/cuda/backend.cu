@@ -179,7 +179,7 @@ static void fill_table(gsa_backend *b)
 {
     gsa_cuda_fill_memory(b);
     gsa_cuda_fill_aggregate(b);
-    gsa_cuda_fill_attend(b);
+    gsa_cuda_fill_attend(b, 0);
     gsa_cuda_fill_columns(b);
     gsa_cuda_fill_crf(b);
     gsa_cuda_fill_dropout(b);
@@ -232,11 +232,15 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     if (b->release != cuda_release)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
                         b->name);
-    if (attention != GSA_CUDA_FUSED && attention != GSA_CUDA_CUSPARSE)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "attention %d, expected %d (fused) or %d (cuSPARSE)", attention,
-                        (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE);
+    static const char *const said[] = { "", ", attention by cuSPARSE", ", attention in bf16" };
+    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "attention %d, expected %d (fused), %d (cuSPARSE) or %d (bf16)",
+                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
-    else gsa_cuda_fill_attend(b);
+    else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    char *const end = strchr(s->name, ')') + 1;
+    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[attention]);
     return GSA_OK;
 }

@@ -116,7 +116,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b); /* the stream is idle */
 
 /* ---- every file puts its ops into the table */
 void gsa_cuda_fill_aggregate(gsa_backend *b);
-void gsa_cuda_fill_attend(gsa_backend *b);
+void gsa_cuda_fill_attend(gsa_backend *b, int bf16);
 void gsa_cuda_fill_attend_sparse(gsa_backend *b);
 void gsa_cuda_fill_columns(gsa_backend *b);
 void gsa_cuda_fill_crf(gsa_backend *b);

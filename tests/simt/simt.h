@@ -147,6 +147,12 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 static inline float2 make_float2(float x, float y)
 {
     return float2{ x, y };
@@ -154,6 +160,26 @@ static inline float2 make_float2(float x, float y)
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return float4{ x, y, z, w };
+}
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return uint2{ x, y };
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return uint4{ x, y, z, w };
+}
+static inline uint32_t __float_as_uint(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline float __uint_as_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 /* glibc declares functions of these names, so macros come after <math.h> */
 #define __expf(x) expf(x)
