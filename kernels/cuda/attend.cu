@@ -324,7 +324,7 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 /* Sums of ds by label for at most so many owners (rows or pieces) stand in memory at a time. */
 typedef struct label_work {
     float *dvectors, *dbias;
-    float *sum, *piece_q, *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
+    float *sum, *q, *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
     int64_t owners;
 } label_work;
 
@@ -347,14 +347,14 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
                              int widest)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
-    job->label_sum = work->sum, job->piece_q = job->pieced ? work->piece_q : NULL;
+    job->label_sum = work->sum, job->label_q = job->pieced || job->bf16 ? work->q : NULL;
     if (work->sum == NULL) return gsa_attend_rows_pass(b, job, widest);
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
-    if (job->pieced)
-        GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->piece_q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
+    if (job->label_q) /* items without edges here leave theirs as it is */
+        GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
     GSA_TRY(gsa_attend_rows_pass(b, job, widest));
-    return add_labels(b, job, work, job->pieced ? work->piece_q : job->q + first * job->width, count);
+    return add_labels(b, job, work, job->label_q ? work->q : job->q + first * job->width, count);
 }
 
 /* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's own place. */
@@ -371,7 +371,7 @@ static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work 
 }
 
 typedef struct backward_room { /* floats of scratch, and where each array stands in it */
-    int64_t delta, part, part2, sum, piece_q, partial, total;
+    int64_t delta, part, part2, sum, q, partial, total;
 } backward_room;
 
 static int64_t larger(int64_t a, int64_t b)
@@ -379,7 +379,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan, label_work *work)
+static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan, int bf16, label_work *work)
 {
     backward_room room = {};
     const int64_t bound = larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
@@ -392,10 +392,10 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
         const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
         work->owners = fit < 1 ? 1 : fit < most ? fit : most;
         room.sum = at, at += round4(work->owners * sums);
-        room.piece_q = at, at += plan->in.piece ? round4(work->owners * job->width) : 0;
+        room.q = at, at += plan->in.piece || bf16 ? round4(work->owners * job->width) : 0;
         room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
     }
-    room.total = at;
+    room.total = round4(at);
     return room;
 }
 
@@ -468,13 +468,13 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "attend_backward", args->edges, 1, &plan));
     set_job(&job, args, plan);
-    const backward_room room = plan_room(b, &job, plan, &work);
+    const backward_room room = plan_room(b, &job, plan, bf16, &work);
     const int64_t planes = plan_planes(&stored, args, bf16, 1);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
     if (bf16) GSA_TRY(store_planes(b, "attend_backward", &stored, &job, (float *)at + room.total));
     job.delta = (float *)at, job.part = (float *)at + room.part, job.part2 = (float *)at + room.part2;
     if (work.owners > 0) {
-        work.sum = (float *)at + room.sum, work.piece_q = (float *)at + room.piece_q;
+        work.sum = (float *)at + room.sum, work.q = (float *)at + room.q;
         work.partial = (float *)at + room.partial;
     }
     GSA_TRY(backward_rows(b, &job, plan, &work, widest));

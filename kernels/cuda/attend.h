@@ -50,7 +50,7 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     const float *kept_out, *kept_lse;
     float *dq, *delta;
     float *label_sum;  /* [items, labels] sums of ds, or NULL */
-    float *piece_q;    /* [items, dim] the q that goes with them, where items are pieces */
+    float *label_q;    /* [items, dim] the q that goes with them, where it is not q itself: of pieces, and rounded */
     float2 *state;
     float *part, *part2;
     const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];

@@ -67,9 +67,9 @@ template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend
     if (!at.live) return;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) row.dq[n] *= job.scale;
+    if (job.label_q) store_head<S>(job.label_q + at.number * job.dim, row.q, job.dim, j);
     if (job.pieced) {
         store_head<S>(job.part + at.number * job.dim, row.dq, job.dim, j);
-        if (job.piece_q) store_head<S>(job.piece_q + at.number * job.dim, row.q, job.dim, j);
     } else if (job.dq) add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
 }
 

@@ -74,6 +74,11 @@ void get(gsa_backend *b, void *to, const void *at, int64_t bytes)
 
 int close_to(const float *got, const float *want, int64_t count, int64_t row)
 {
+    return within(got, want, count, row, 1e-7, 1e-4);
+}
+
+int within(const float *got, const float *want, int64_t count, int64_t row, double nmse, double per_row)
+{
     double gap2 = 0, want2 = 0, whole = 0;
     for (int64_t i = 0; i < count; i++)
         if (isfinite(want[i]) && fabs((double)want[i]) > whole) whole = fabs((double)want[i]);
@@ -84,14 +89,15 @@ int close_to(const float *got, const float *want, int64_t count, int64_t row)
         for (int64_t i = first; i < first + row; i++) {
             const double gap = (double)got[i] - (double)want[i];
             if (memcmp(&got[i], &want[i], 4) == 0 || got[i] == want[i] || (isnan(got[i]) && isnan(want[i]))) continue;
-            if (!(fabs(gap) <= 1e-4 * scale)) {
+            if (!(fabs(gap) <= per_row * scale)) {
                 fprintf(stderr, "[%lld] = %.9g, expected %.9g\n", (long long)i, (double)got[i], (double)want[i]);
                 return 0;
             }
             gap2 += gap * gap, want2 += (double)want[i] * (double)want[i];
         }
     }
-    return gap2 <= 1e-7 * (want2 > 0 ? want2 : 1);
+    if (!(gap2 <= nmse * (want2 > 0 ? want2 : 1))) fprintf(stderr, "NMSE %.3g, at most %.3g\n", gap2 / want2, nmse);
+    return gap2 <= nmse * (want2 > 0 ? want2 : 1);
 }
 
 void fails(tally *t, gsa_backend *b, gsa_status got, gsa_status wanted, const char *words)

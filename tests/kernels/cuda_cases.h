@@ -29,16 +29,37 @@ void get(gsa_backend *b, void *to, const void *at, int64_t bytes);
 /* NMSE at most 1e-7 and every error at most 1e-4 of its row's scale (rows that hardly count: of a hundredth of the
  * whole's). */
 int close_to(const float *got, const float *want, int64_t count, int64_t row);
+int within(const float *got, const float *want, int64_t count, int64_t row, double nmse, double per_row);
 
 /* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in other orders, and the
- * second time with the same bits unless LOOSE */
-enum { WITH_VECTORS = 1, WITH_BIAS = 2, WITH_DROPOUT = 4, WITH_WEIGHTS = 8, ALIASED = 16, MISALIGNED = 32, LOOSE = 64 };
+ * second time with the same bits unless LOOSE. BF16: CUDA was told so; it is as close as ever to ref on rounded q, k, v and
+ * do, and to ref on what was given within BF16_NMSE and BF16_ERROR of a tensor's largest (db, whose slopes cancel: ten times
+ * and twice that). Kinds that are ALIASED share the planes of kind 0. */
+enum {
+    WITH_VECTORS = 1,
+    WITH_BIAS = 2,
+    WITH_DROPOUT = 4,
+    WITH_WEIGHTS = 8,
+    ALIASED = 16,
+    MISALIGNED = 32,
+    LOOSE = 64,
+    BF16 = 128
+};
+#define BF16_NMSE 1e-4
+#define BF16_ERROR (1.0 / 64)
+float to_bf16(float x); /* the nearest of 8 significant bits, ties to even */
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
                  int flags, const char *name);
 /* Rows and sources with more edges than one group takes, in three forms; at least 1 label. */
 void hub_graph(edges_maker *m, int form, int32_t labels);
 
+/* Every width of a head with all that labels bring, hubs, and the built-in topologies; `extra`: more flags for all of them. */
+void every_width(tally *t, const both *pair, int extra);
+void every_hub(tally *t, const both *pair, int extra);
+void every_topology(tally *t, const both *pair, int extra);
+
 /* ---- the cases of other files */
+void bf16_case(tally *t);
 void crf_case(tally *t);
 void sparse_case(tally *t);
 

@@ -102,6 +102,12 @@ static int has_tensor(const attend_probe *p, int tensor)
     return tensor != WEIGHTS || (p->flags & WITH_WEIGHTS);
 }
 
+/* What BF16 rounds. */
+static int is_rounded(int tensor)
+{
+    return tensor == Q || tensor == K || tensor == V || tensor == DOUT;
+}
+
 static int copies(const attend_probe *p, int tensor)
 {
     return tensor == K || tensor == V || tensor == DK || tensor == DV ? p->edges->kinds : 1;
@@ -126,7 +132,7 @@ static void size_probe(attend_probe *p, gsa_dice *dice)
     }
 }
 
-static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p)
+static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p, int rounded)
 {
     memset(side, 0, sizeof *side);
     side->b = b;
@@ -138,6 +144,8 @@ static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p)
             if (bands == NULL) abort();
             memset(bands, 0xA5, (size_t)bytes + 2 * BAND + 16);
             if (bytes > 0) memcpy(bands + BAND, p->start[i][k], (size_t)bytes);
+            for (int64_t n = 0; rounded && is_rounded(i) && n < p->count[i][k]; n++)
+                ((float *)(void *)(bands + BAND))[n] = to_bf16(p->start[i][k][n]);
             char *whole = b->alloc(b, bytes + 2 * BAND + 16);
             must(b, whole != NULL);
             side->whole[i][k] = whole;
@@ -170,7 +178,7 @@ static gsa_status run_side(attend_side *side, const attend_probe *p, int backwar
     gsa_attend_args args = { .edges = &side->edges,
                              .heads = p->heads,
                              .head_dim = p->dim,
-                             .scale = 0.5,
+                             .scale = p->flags & BF16 ? 1 / sqrt(p->dim + 1) : 0.5,
                              .q = side->at[Q][0],
                              .parts = parts,
                              .out = side->at[OUT][0],
@@ -208,6 +216,7 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
 {
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(p, i) && has_tensor(p, i); k++) {
+            if ((p->flags & BF16) && is_rounded(i)) continue;
             char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k), *second = fetch_side(again, p, i, k);
             const int64_t bytes = 4 * p->count[i][k];
             check(t,
@@ -221,21 +230,41 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
         }
 }
 
+/* Against ref on what was not rounded: also, that nobody wrote there. */
+static void compare_plain(tally *t, attend_side *cuda, attend_side *ref, const attend_probe *p)
+{
+    for (int i = 0; i < TENSORS; i++)
+        for (int k = 0; k < copies(p, i) && has_tensor(p, i); k++) {
+            char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k);
+            const int64_t bytes = 4 * p->count[i][k];
+            if (is_rounded(i))
+                check(t, memcmp(got, want, (size_t)bytes + 2 * BAND) == 0, "%s: %s was written", p->name, tensor_names[i]);
+            else
+                check(t,
+                      within((const float *)(void *)(got + BAND), (const float *)(void *)(want + BAND), p->count[i][k],
+                             p->count[i][k], (i == DB ? 10 : 1) * BF16_NMSE, (i == DB ? 2 : 1) * BF16_ERROR),
+                      "%s: %s is far from ref without rounding", p->name, tensor_names[i]);
+            free(got), free(want);
+        }
+}
+
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
                  int flags, const char *name)
 {
-    attend_side sides[3];
+    attend_side sides[4];
+    const int count = flags & BF16 ? 4 : 3;
     attend_probe p = { .edges = edges, .heads = heads, .dim = dim, .flags = flags, .name = name };
     gsa_dice dice = { 31 + (uint64_t)(dim * 64 + flags) };
     size_probe(&p, &dice);
-    for (int s = 0; s < 3; s++) {
-        open_side(&sides[s], s < 2 ? cuda : ref, &p);
+    for (int s = 0; s < count; s++) {
+        open_side(&sides[s], s < 2 ? cuda : ref, &p, s == 2 && count == 4);
         use_order(s * (1 + dim % 2));
         check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name, sides[s].b->error.text);
         check(t, run_side(&sides[s], &p, 1) == GSA_OK, "%s: backward: %s", name, sides[s].b->error.text);
     }
     compare_sides(t, &sides[0], &sides[1], &sides[2], &p);
-    for (int s = 0; s < 3; s++) close_side(&sides[s]);
+    if (count == 4) compare_plain(t, &sides[0], &sides[3], &p);
+    for (int s = 0; s < count; s++) close_side(&sides[s]);
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(&p, i); k++) free(p.start[i][k]);
 }
@@ -248,9 +277,8 @@ static const int dim_flags[] = { 0, WITH_VECTORS | WITH_BIAS, WITH_DROPOUT | WIT
                                  WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS | MISALIGNED };
 enum { DIM_FLAGS = sizeof dim_flags / sizeof *dim_flags };
 
-static void dims_case(tally *t)
+void every_width(tally *t, const both *pair, int extra)
 {
-    both pair = open_both();
     for (int d = 0; d < DIMS; d++)
         for (int f = 0; f < DIM_FLAGS; f++) {
             char name[64];
@@ -260,9 +288,15 @@ static void dims_case(tally *t)
             edges_random(
                 &maker, &dice,
                 (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 7, .nodes = dims[d] > 100 ? 12 : 24 });
-            attend_pair(t, pair.cuda, pair.ref, &maker.view, 1 + (d + f) % 3, dims[d], dim_flags[f], name);
+            attend_pair(t, pair->cuda, pair->ref, &maker.view, 1 + (d + f) % 3, dims[d], dim_flags[f] | extra, name);
             edges_free(&maker);
         }
+}
+
+static void dims_case(tally *t)
+{
+    both pair = open_both();
+    every_width(t, &pair, 0);
     close_both(&pair);
 }
 
@@ -287,10 +321,9 @@ void hub_graph(edges_maker *m, int form, int32_t labels)
     edges_done(m, 0, 0, NULL);
 }
 
-static void hubs_case(tally *t)
+void every_hub(tally *t, const both *pair, int extra)
 {
     static const int flags[] = { 0, WITH_VECTORS, WITH_BIAS, WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS };
-    both pair = open_both();
     for (int form = 0; form < 3; form++)
         for (int f = 0; f < 4; f++)
             for (int d = 0; d < 4; d++) {
@@ -299,9 +332,15 @@ static void hubs_case(tally *t)
                 edges_maker maker;
                 snprintf(name, sizeof name, "hubs %d, head_dim %d, flags %d", form, (int)widths[d], flags[f]);
                 hub_graph(&maker, form, d % 2 ? 40 : 3);
-                attend_pair(t, pair.cuda, pair.ref, &maker.view, d == 3 ? 1 : 2, widths[d], flags[f], name);
+                attend_pair(t, pair->cuda, pair->ref, &maker.view, d == 3 ? 1 : 2, widths[d], flags[f] | extra, name);
                 edges_free(&maker);
             }
+}
+
+static void hubs_case(tally *t)
+{
+    both pair = open_both();
+    every_hub(t, &pair, 0);
     close_both(&pair);
 }
 
@@ -312,7 +351,7 @@ static const char *const specs[] = { "full",    "full:causal",    "full:clip=4",
                                      "dilated", "bigbird" };
 enum { SPECS = sizeof specs / sizeof *specs };
 
-static void topology_phases(tally *t, both *pair, const gsa_pattern *pattern, int32_t length, int d)
+static void topology_phases(tally *t, const both *pair, const gsa_pattern *pattern, int32_t length, int d, int extra)
 {
     const gsa_example example = { .struct_size = sizeof example, .length = length, .heads = 1 };
     gsa_instance *instance;
@@ -324,15 +363,15 @@ static void topology_phases(tally *t, both *pair, const gsa_pattern *pattern, in
         gsa_instance_edges(instance, phase, &edges);
         if (edges.edge_total == 0 || edges.kinds > KINDS) continue;
         snprintf(name, sizeof name, "%s, n=%d, phase %d", gsa_pattern_text(pattern), (int)length, phase);
-        attend_pair(t, pair->cuda, pair->ref, &edges, 2, d, edges.labels <= 64 ? WITH_VECTORS | WITH_BIAS : 0, name);
+        attend_pair(t, pair->cuda, pair->ref, &edges, 2, d, (edges.labels <= 64 ? WITH_VECTORS | WITH_BIAS : 0) | extra,
+                    name);
     }
     gsa_instance_release(instance);
 }
 
-static void topology_case(tally *t)
+void every_topology(tally *t, const both *pair, int extra)
 {
     static const int32_t lengths[] = { 1, 2, 7, 30, 64 }, widths[] = { 10, 16, 50, 8, 10 };
-    both pair = open_both();
     gsa_registry *registry;
     gsa_error error = { 0 };
     if (gsa_registry_create(NULL, &registry, &error) != GSA_OK) abort();
@@ -343,11 +382,17 @@ static void topology_case(tally *t)
         const gsa_part_spec *part = status == GSA_OK ? &spec.segments[0].parts[0] : NULL;
         if (part) status = gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error);
         check(t, status == GSA_OK, "%s: %s", specs[s], error.text);
-        for (int l = 0; l < 5 && status == GSA_OK; l++) topology_phases(t, &pair, pattern, lengths[l], widths[l]);
+        for (int l = 0; l < 5 && status == GSA_OK; l++) topology_phases(t, pair, pattern, lengths[l], widths[l], extra);
         gsa_pattern_release(pattern);
         if (part) gsa_spec_release(&spec);
     }
     gsa_registry_release(registry);
+}
+
+static void topology_case(tally *t)
+{
+    both pair = open_both();
+    every_topology(t, &pair, 0);
     close_both(&pair);
 }
 
@@ -590,7 +635,7 @@ static void memory_case(tally *t)
         attend_probe p = { .edges = &maker.view, .heads = 2, .dim = 8, .flags = WITH_VECTORS | WITH_BIAS, .name = "memory" };
         attend_side side;
         size_probe(&p, &dice);
-        open_side(&side, b, &p);
+        open_side(&side, b, &p, 0);
         simt_fail_malloc(nth - 3);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
@@ -654,7 +699,7 @@ static void count_missing(const char *name, void *context)
 
 static void coverage_case(tally *t)
 {
-    int total = 2 * DIMS * DIM_FLAGS + 2 * 3 * 4 * 4 + 2 * SPECS * 5, missing = 0;
+    int total = 2 * (2 * DIMS * DIM_FLAGS + 2 * 3 * 4 * 4 + 2 * SPECS * 5), missing = 0;
     for (int i = 0; op_case_any(i); i++) total += op_case_any(i)->shape_count * (op_case_any(i)->backward ? 2 : 1);
     gsa_backend *b = open_cuda();
     check(t, each_entry(GSA_BACKEND_HEADER, count_missing, &missing) >= 38 && missing == 0, "%d entries have no case",
@@ -680,7 +725,7 @@ int main(int argc, char **argv)
     } cases[] = { { "table", table_case },       { "dims", dims_case },       { "hubs", hubs_case },
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
-                  { "crf", crf_case },           { "sparse", sparse_case } };
+                  { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
