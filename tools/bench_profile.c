@@ -207,9 +207,9 @@ gsa_status gsa_bench_profile(gsa_bench *bench, gsa_error *error)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
                             "--%s is not for --profile, which trains whole recipes: --set train.max_steps=N shortens them",
                             alien[i]);
-    if (strcmp(device, "cuda") == 0)
+    if (strncmp(device, "cuda", 4) == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "--profile times calls, and --device cuda only queues them: expected cpu or ref");
+                        "--profile times calls, and --device %s only queues them: expected cpu or ref", device);
     for (int i = 1; i < gsa_args_operands(bench->args) && status == GSA_OK; i++) {
         options.recipe = gsa_args_operand(bench->args, i);
         status = add_case(bench, &options, error);

@@ -138,8 +138,7 @@ GSA_DEVICE float number_of(gsa_bf16 x)
 }
 
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for speed. */
-template <class T>
-static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
+template <class T> static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
 {
     const attend_job &a = job.a;
     const int64_t row = gsa_thread() / GSA_WARP;
@@ -154,7 +153,10 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
             const float *q = a.q + row * a.width + (int64_t)head * a.dim;
             const T *k = (const T *)a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
             float sum = 0;
-            for (int32_t c = 0; c < a.dim; c++) sum += (a.bf16 ? gsa_bf16_round(q[c]) : q[c]) * (number_of(k[c]) + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
+            for (int32_t c = 0; c < a.dim; c++) {
+                const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
+                sum += x * (number_of(k[c]) + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
+            }
             const float s = a.scale * sum + (a.bias ? a.bias[(int64_t)label * a.heads + head] : 0);
             job.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
         }

@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_
     store_row<S>(job, at, row, j);
 }
 
-#define CHOICE(V, G, C) { 0, V, G, C, attend_rows<float, V, G, C> },
+#define CHOICE(V, G, C)      { 0, V, G, C, attend_rows<float, V, G, C> },
 #define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_rows<gsa_bf16, V, G, C> },
 static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 

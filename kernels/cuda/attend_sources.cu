@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_source
     store_source<S>(job, at, state, kind, offset, j);
 }
 
-#define CHOICE(V, G, C) { 0, V, G, C, attend_sources<float, V, G, C> },
+#define CHOICE(V, G, C)      { 0, V, G, C, attend_sources<float, V, G, C> },
 #define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_sources<gsa_bf16, V, G, C> },
 static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 

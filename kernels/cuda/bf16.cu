@@ -14,8 +14,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) round_planes(GSA_ARGUMENT
     const float *from = job.from[plane] + i;
     if (left >= QUAD && (uintptr_t)from % sizeof(float4) == 0) {
         const float4 x = __ldg((const float4 *)from);
-        *(uint2 *)(job.to + at) = make_uint2(gsa_bf16_bits(x.x) | gsa_bf16_bits(x.y) << 16,
-                                             gsa_bf16_bits(x.z) | gsa_bf16_bits(x.w) << 16);
+        *(uint2 *)(job.to + at) =
+            make_uint2(gsa_bf16_bits(x.x) | gsa_bf16_bits(x.y) << 16, gsa_bf16_bits(x.z) | gsa_bf16_bits(x.w) << 16);
         return;
     }
     for (int n = 0; n < QUAD && n < left; n++) job.to[at + n].bits = (uint16_t)gsa_bf16_bits(__ldg(from + n));

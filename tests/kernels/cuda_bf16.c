@@ -60,9 +60,23 @@ static void shared_planes(tally *t, const both *pair)
         for (int d = 0; d < 4; d++) {
             edges_maker maker;
             hub_graph(&maker, form, 3);
-            attend_pair(t, pair->cuda, pair->ref, &maker.view, 2, widths[d], WITH_VECTORS | ALIASED | BF16, "bf16, one plane");
+            attend_pair(t, pair->cuda, pair->ref, &maker.view, 2, widths[d], WITH_VECTORS | ALIASED | BF16,
+                        "bf16, one plane");
             edges_free(&maker);
         }
+}
+
+/* The device of that name. */
+static void named(tally *t)
+{
+    gsa_backend *b = NULL;
+    gsa_error error = { 0 };
+    const gsa_status status = gsa_backend_open(NULL, "cuda-bf16", GSA_F32, 1, &b, &error);
+    check(t, status == GSA_OK, "cuda-bf16: %s", error.text);
+    if (status != GSA_OK) return;
+    check(t, strstr(b->name, "), attention in bf16") != NULL, "'%s'", b->name);
+    roundings(t, b);
+    gsa_backend_release(b);
 }
 
 /* Float, bf16 and float again on one backend, whose name says which. */
@@ -86,7 +100,7 @@ void bf16_case(tally *t)
     both pair = open_both();
     choices(t, &pair);
     must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_BF16) == GSA_OK);
-    roundings(t, pair.cuda);
+    named(t);
     shared_planes(t, &pair);
     every_width(t, &pair, BF16);
     every_hub(t, &pair, BF16);

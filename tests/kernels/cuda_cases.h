@@ -45,7 +45,7 @@ enum {
     LOOSE = 64,
     BF16 = 128
 };
-#define BF16_NMSE 1e-4
+#define BF16_NMSE  1e-4
 #define BF16_ERROR (1.0 / 64)
 float to_bf16(float x); /* the nearest of 8 significant bits, ties to even */
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,

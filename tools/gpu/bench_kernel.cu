@@ -1,6 +1,6 @@
 /* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which
- * term binds; then the same without labels by cuSPARSE, and how far the two are apart. One JSON object a line on stdout. It
- * needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
+ * term binds; the same on arrays in bf16, and without labels by cuSPARSE, and how far these are from the first. One JSON
+ * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
  *
  *   gpu_bench [--quick]
  *
@@ -131,6 +131,7 @@ static card measure_card(gsa_backend *b)
 static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *version,
                       const char *pass, double ms, double bytes, double flops)
 {
+    const double gather = strcmp(version, "bf16") == 0 ? 4 : 8; /* bytes of two columns */
     const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3,
                  floor = by_bytes > by_flops ? by_bytes : by_flops;
     printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, "
@@ -140,7 +141,7 @@ static void print_row(const card *c, const bench_case *at, int phase, const gsa_
            "\"gather_gb_s\": %.1f, \"gflop_s\": %.1f}\n",
            at->spec, at->length, at->examples, at->heads, at->dim, phase, version, pass, (long long)e->rows,
            (long long)e->edge_total, (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops",
-           bytes, 8e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
+           bytes, gather * 1e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
 }
 
 /* What both versions of attention move and compute at least. */
@@ -176,24 +177,31 @@ static double nmse(const float *x, const float *wanted, int64_t count)
     return all > 0 ? gap / all : gap;
 }
 
+/* Another version against the fused kernels in float. */
+static void run_other(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
+                      const work *w, int attention, const char *version)
+{
+    const int64_t count = a->edges->rows * at->heads * at->dim;
+    float *fused = run_once(b, a, count), *other = NULL;
+    if (fused == NULL) stop(b->error.text);
+    if (gsa_cuda_choose_attention(b, attention) == GSA_OK) other = run_once(b, a, count);
+    if (other == NULL)
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"failed\": \"%s\"}\n", at->spec,
+               at->length, phase, version, b->error.text);
+    else {
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"nmse_to_fused\": %.3g}\n", at->spec,
+               at->length, phase, version, nmse(other, fused, count));
+        time_both(b, c, at, phase, a, version, w);
+    }
+    free(fused), free(other);
+    must(b, gsa_cuda_choose_attention(b, GSA_CUDA_FUSED));
+}
+
 /* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without labels. */
 static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_attend_args a, const work *w)
 {
-    const int64_t count = a.edges->rows * at->heads * at->dim;
     a.label_vectors = a.label_bias = NULL, a.dlabel_vectors = a.dlabel_bias = NULL;
-    float *fused = run_once(b, &a, count), *sparse = NULL;
-    if (fused == NULL) stop(b->error.text);
-    if (gsa_cuda_choose_attention(b, GSA_CUDA_CUSPARSE) == GSA_OK) sparse = run_once(b, &a, count);
-    if (sparse == NULL)
-        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"cusparse\", \"failed\": \"%s\"}\n",
-               at->spec, at->length, phase, b->error.text);
-    else {
-        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"cusparse\", \"nmse_to_fused\": %.3g}\n",
-               at->spec, at->length, phase, nmse(sparse, fused, count));
-        time_both(b, c, at, phase, &a, "cusparse", w);
-    }
-    free(fused), free(sparse);
-    must(b, gsa_cuda_choose_attention(b, GSA_CUDA_FUSED));
+    run_other(b, c, at, phase, &a, w, GSA_CUDA_CUSPARSE, "cusparse");
 }
 
 static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_edges *e, int label_use)
@@ -224,6 +232,7 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
                            4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges },
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
     run_sparse(b, c, at, phase, a, &least);
     fflush(stdout);
     for (int i = 0; i < n; i++) b->free(b, made[i]);
