@@ -41,7 +41,7 @@ static const row usage_rows[] = {
       { "--tokens", "'letters'", "words|chars|bytes" },
       NULL },
     { { "train", "sum.ini", "--threads", "0" }, 2, { "--threads", "'0'" }, NULL },
-    { { "train", "sum.ini", "--device", "tpu" }, 2, { "--device", "'tpu'", "cpu|cuda|ref|auto" }, NULL },
+    { { "train", "sum.ini", "--device", "tpu" }, 2, { "--device", "'tpu'", "cpu|cuda|cuda-bf16|ref|auto" }, NULL },
     { { "help", "grpah" }, 2, { "unknown verb 'grpah'", "'graph'" }, NULL },
     { { "bench" }, 2, { "gsa bench", "kernel|graph|train" }, NULL },
     { { "bench", "disk" }, 2, { "gsa bench", "'disk'", "kernel" }, NULL },
