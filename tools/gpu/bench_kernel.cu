@@ -7,7 +7,7 @@
  * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run index):
  *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a
  * copy measured here, and 4 E D (10 E D) operations over the card's fp32 rate; what is printed binds is the larger. Gathers
- * that leave the second-level cache are not in it. */
+ * that leave the second-level cache are not in it. For bf16 it is the same: the arrays that it is given are float. */
 #include "graph/batch.h"
 #include "kernels/cuda.h"
 #include "kernels/cuda/state.h"
