@@ -4,7 +4,9 @@
  *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
+#include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/spread.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
@@ -102,11 +104,25 @@ CPU_INLINE void add_source(const back_row *x, const float *share, const float *r
     }
 }
 
-static void add_sources(const back_row *x, int values)
+static int any_dead(const back_row *x)
+{
+    int dead = 0;
+    for (int32_t j = 0; j < x->heads; j++) dead |= x->dead[j];
+    return dead;
+}
+
+/* `spread` NULL: head by head. */
+static void add_sources(const back_row *x, int values, const cpu_spread_plan *spread)
 {
     const float *share = values ? x->p : x->ds, *row = values ? x->dout : x->q;
     float *y[BLOCK];
     gradient_rows(x->t, x->block, values, y);
+    if (spread && !any_dead(x)) {
+        const int64_t at = (int64_t)x->first * x->t->dim;
+        for (int32_t e = 0; e < x->block->count; e++) y[e] = y[e] ? y[e] + at : NULL;
+        cpu_spread_heads(spread, y, share, row + at, x->block->count);
+        return;
+    }
     for (int32_t i = 0; i < x->t->dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(x->t->dim, i);
 #define SLICE_OF(vectors, whole)                                                                                            \
@@ -117,8 +133,8 @@ static void add_sources(const back_row *x, int values)
     }
 }
 
-void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
-                         const ref_label_sums *sums)
+static void back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
+                       const ref_label_sums *sums, const cpu_spread_plan *spread)
 {
     back_row x;
     x.t = t, x.block = block, x.row = row;
@@ -131,17 +147,24 @@ void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *bloc
             if (t->args->dq) add_queries(&x, j);
             if (sums->dr || sums->db) add_labels(&x, j, sums);
         }
-        add_sources(&x, 0);
-        add_sources(&x, 1);
+        add_sources(&x, 0, spread && x.heads == spread->heads ? spread : NULL);
+        add_sources(&x, 1, spread && x.heads == spread->heads ? spread : NULL);
     }
 }
 
-static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums)
+void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
+                         const ref_label_sums *sums)
+{
+    back_block(t, row, block, first, last, sums, NULL);
+}
+
+static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums,
+                    const cpu_spread_plan *spread)
 {
     cpu_block block;
     ref_walk walk = ref_walk_of(t->edges, row);
     block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block)) GSA_CPU(back_block)(t, row, &block, first, last, sums);
+    while (cpu_next(t, &walk, &block)) back_block(t, row, &block, first, last, sums, spread);
 }
 
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
@@ -149,13 +172,16 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     const int64_t end = rows.first + rows.count;
     cpu_tile tile;
     cpu_reading reading;
+    cpu_spread_plan spread;
+    if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
+    const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
         if (GSA_CPU(tile_at)(t, row, end, &tile)) {
             cpu_read_tile(t, &tile, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
-        } else one_row(t, row++, first, last, sums);
+        } else one_row(t, row++, first, last, sums, together ? &spread : NULL);
     }
 }
 

@@ -53,6 +53,10 @@ static inline lanes lanes_of_bits(unsigned bits) { return (lanes)bits; }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
 static inline vec vec_exponent(vec x) { return _mm512_getexp_ps(x); }                                    /* x > 0, normal */
 static inline vec vec_mantissa(vec x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero); } /* 1 <= m < 2 */
+typedef __m512i picks; /* for each lane a lane of two vectors, 0 .. 2 LANES - 1 */
+static inline picks picks_load(const int32_t *from) { return _mm512_loadu_si512(from); }
+static inline picks picks_after(picks from, int n) { return _mm512_add_epi32(from, _mm512_set1_epi32(n)); }
+static inline vec vec_pick(vec a, vec b, picks from) { return _mm512_permutex2var_ps(a, from, b); }
 static inline vec vec_unpack_low(vec a, vec b) { return _mm512_unpacklo_ps(a, b); }
 static inline vec vec_unpack_high(vec a, vec b) { return _mm512_unpackhi_ps(a, b); }
 static inline vec vec_pairs_low(vec a, vec b) { return _mm512_shuffle_ps(a, b, 0x44); } /* of each four: a0 a1 b0 b1 */
@@ -127,6 +131,14 @@ static inline vec vec_exponent(vec x)
 static inline vec vec_mantissa(vec x)
 {
     return _mm256_or_ps(_mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffff))), vec_all(1));
+}
+typedef __m256i picks;
+static inline picks picks_load(const int32_t *from) { return _mm256_loadu_si256((const void *)from); }
+static inline picks picks_after(picks from, int n) { return _mm256_add_epi32(from, _mm256_set1_epi32(n)); }
+static inline vec vec_pick(vec a, vec b, picks from)
+{
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, from), _mm256_permutevar8x32_ps(b, from),
+                            _mm256_castsi256_ps(_mm256_cmpgt_epi32(from, _mm256_set1_epi32(LANES - 1))));
 }
 static inline vec vec_unpack_low(vec a, vec b) { return _mm256_unpacklo_ps(a, b); }
 static inline vec vec_unpack_high(vec a, vec b) { return _mm256_unpackhi_ps(a, b); }

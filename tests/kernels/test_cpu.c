@@ -157,6 +157,7 @@ static void make_rows(rig *r)
 typedef struct window {
     int32_t half, shared, odd;
 } window;
+static const window whole; /* no window: every row reads all (make_whole) */
 static const window windows[] = { { 1, 0, 0 }, { 5, 0, 0 }, { 5, 7, 0 }, { 16, 3, 0 }, { 64, 0, 0 }, { 64, 7, 20 } };
 
 static void make_windows(rig *r, window w)
@@ -180,6 +181,20 @@ static void make_windows(rig *r, window w)
     rig_graph(r);
 }
 
+/* Two examples, of which every row reads the same sources: some of all, of another kind. */
+static void make_whole(rig *r)
+{
+    const int64_t part_rows[2] = { 200, 196 }, first[] = { 0, 200, 331 };
+    edges_begin(&r->maker, 2, part_rows, 5);
+    for (int32_t row = 0; row < 331; row++) {
+        const int e = row >= 200;
+        edges_row(&r->maker, e, row - (int32_t)first[e]);
+        edges_run(&r->maker, (gsa_run){ 3 * e, e ? 190 : 200, 1, 1, 0, e });
+    }
+    edges_done(&r->maker, 2, 1, first);
+    rig_graph(r);
+}
+
 /* Forward and backward of one graph at one level against the oracle. */
 static void check_graph(int level, int64_t heads, int dim, int flags, const window *w)
 {
@@ -192,7 +207,8 @@ static void check_graph(int level, int64_t heads, int dim, int flags, const wind
     snprintf(name, sizeof name, "%s, head_dim %d, flags %d, window %d + %d", levels[level].name, dim, flags,
              w ? (int)w->half : -1, w ? (int)w->shared : 0);
     rig_begin(&r, b, (uint64_t)(31 * dim + flags), RIG_RANDOM, shape);
-    if (w) make_windows(&r, *w);
+    if (w == &whole) make_whole(&r);
+    else if (w) make_windows(&r, *w);
     else make_rows(&r);
     op->setup(&r);
     ck_assert_int_eq(op->forward(&r), GSA_OK);
@@ -236,6 +252,15 @@ START_TEST(many_heads)
             check_graph(l, heads[_i], 5, flags[f], NULL);
             check_graph(l, heads[_i], 18, flags[f] & ~8, &windows[f % 3]);
         }
+}
+END_TEST
+
+START_TEST(whole_examples)
+{
+    static const int widths[] = { 16, 64, 101 }, flags[] = { 0, 32 };
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++)
+            check_graph(l, 1 + f, widths[_i], flags[f], &whole);
 }
 END_TEST
 
@@ -293,7 +318,7 @@ END_TEST
 
 START_TEST(threads_change_no_bit_of_a_tile)
 {
-    enum { ROWS = 87, HEADS = 5, WIDTH = HEADS * 10, COUNT = ROWS * WIDTH };
+    enum { ROWS = 331, HEADS = 5, DIM = 60, WIDTH = HEADS * DIM, COUNT = ROWS * WIDTH };
     static const int threads[] = { 1, 2, 3, 8, 16 };
     static float x[4][COUNT], y[2][6][COUNT], lse[ROWS * HEADS];
     gsa_dice dice = { 6 };
@@ -304,12 +329,13 @@ START_TEST(threads_change_no_bit_of_a_tile)
             float(*to)[COUNT] = y[i > 0];
             rig r = { 0 };
             ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, threads[i], &r.b, NULL), GSA_OK);
-            make_windows(&r, windows[_i]);
+            if (_i < GSA_COUNT(windows)) make_windows(&r, windows[_i]);
+            else make_whole(&r);
             memset(to, 0, sizeof y[0]);
             const gsa_part kinds[GSA_MAX_KINDS] = { { x[1], x[2], to[1], to[2] }, { x[2], x[1], to[4], to[5] } };
             const gsa_attend_args args = { .edges = &r.device,
                                            .heads = HEADS,
-                                           .head_dim = 10,
+                                           .head_dim = _i < GSA_COUNT(windows) ? 10 : DIM,
                                            .scale = 1,
                                            .q = x[0],
                                            .parts = kinds,
@@ -333,9 +359,11 @@ int main(int argc, char **argv)
     static const gsa_test exponential[] = { GSA_LOOP(exponential_is_close, GSA_COUNT(probes)),
                                             GSA_LOOP(logarithm_is_close, GSA_COUNT(probes)) };
     static const gsa_test rows[] = { GSA_LOOP(every_width_and_long_rows, GSA_COUNT(dims)),
-                                     GSA_LOOP(every_width_and_window, GSA_COUNT(dims)), GSA_LOOP(many_heads, 4),
+                                     GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
+                                     GSA_LOOP(many_heads, 4),
+                                     GSA_LOOP(whole_examples, 3),
                                      GSA_LOOP(what_is_not_read_does_not_matter, 2),
-                                     GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows)) };
+                                     GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows) + 1) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),
                                       GSA_CASE("rows", rows, 60) };
     return gsa_run_suite("cpu", cases, GSA_COUNT(cases), argc, argv);

@@ -1,0 +1,137 @@
+/* dense.c - gradients of rows that all read one run of sources: a whole sentence, or a relay's heads. Five products of the library's for a
+ * block of rows and columns,
+ *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do   with   p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
+ * A tile of LANES rows reads and writes all of dK and dV for as many rows; a block here for ROWS. */
+#include "kernels/cpu/dense.h"
+#include <math.h>
+#include "kernels/gemm.h"
+
+enum {
+    ROWS = 128,
+    COLUMNS = 128,
+    LEAST_ROWS = 64,      /* and columns */
+    LEAST_WORK = 1 << 21, /* multiply-adds of a product of all rows: what is less is a tile's */
+    NARROWEST = 16        /* head */
+};
+
+typedef struct dense {
+    const ref_attend *t;
+    gsa_run run;
+    float lse[ROWS], inner[ROWS]; /* of a block's rows; inner: D */
+    float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
+} dense;
+
+static int same_run(const gsa_edges *e, gsa_rows rows)
+{
+    const gsa_run *run = e->runs + e->run_offset[rows.first];
+    for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
+        const gsa_run *own = e->runs + e->run_offset[row];
+        if (e->run_offset[row + 1] - e->run_offset[row] != 1 || own->first != run->first || own->count != run->count ||
+            own->kind != run->kind || own->step != run->step)
+            return 0;
+    }
+    return run->step == 1;
+}
+
+static int fits(const ref_attend *t, gsa_rows rows)
+{
+    const gsa_attend_args *a = t->args;
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->drop.on || t->dim < NARROWEST ||
+        rows.count < LEAST_ROWS)
+        return 0;
+    const int64_t at = t->edges->run_offset[rows.first];
+    if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
+    return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);
+}
+
+/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. */
+static int finite(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last)
+{
+    const float *lse = t->args->lse;
+    vec odd = vec_zero();
+    float sum = 0;
+    for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
+        const int64_t at = row * t->width;
+        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        for (int32_t h = first; h < last; h++) sum += 0 * lse[row * t->heads + h];
+        for (int32_t i = first * t->dim, end = last * t->dim; i < end; i += LANES) {
+            const lanes m = lanes_first(end - i < LANES ? end - i : LANES);
+            odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)), vec_zero(), odd);
+        }
+    }
+    return !isnan(sum) && !vec_has_nan(odd);
+}
+
+static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int transpose_a, const float *b, int64_t ldb,
+                     int transpose_b, int64_t m, int64_t n, int64_t k, int accumulate)
+{
+    const gsa_gemm g = { c, a, b, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate };
+    if (gsa_gemm_f32(&g) != 0) gsa_ref32_multiply(&g);
+}
+
+static void slopes(dense *x, int64_t rows, int64_t columns)
+{
+    const vec scale = vec_all(x->t->scale);
+    for (int64_t r = 0; r < rows; r++) {
+        const vec lse = vec_all(x->lse[r]), inner = vec_all(x->inner[r]);
+        float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
+        for (int64_t i = 0; i < columns; i += LANES) { /* beyond the last column: not used */
+            const vec share = vec_exp(vec_sub(vec_mul(scale, vec_load(p + i)), lse));
+            vec_store(p + i, share);
+            vec_store(ds + i, vec_mul(scale, vec_mul(share, vec_sub(vec_load(ds + i), inner))));
+        }
+    }
+}
+
+/* Rows row .. of one head with the sources from .. of their run. */
+static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
+{
+    const ref_attend *t = x->t;
+    const gsa_attend_args *a = t->args;
+    const gsa_part *part = &a->parts[x->run.kind];
+    const int64_t w = t->width, own = row * w + (int64_t)head * t->dim, d = t->dim;
+    const int64_t far = (x->run.first + from) * w + (int64_t)head * t->dim;
+    const float *q = (const float *)a->q + own, *dout = (const float *)a->dout + own;
+    const float *k = (const float *)part->k + far, *v = (const float *)part->v + far;
+    multiply(x->p, COLUMNS, q, w, 0, k, w, 1, rows, columns, d, 0);
+    multiply(x->ds, COLUMNS, dout, w, 0, v, w, 1, rows, columns, d, 0);
+    slopes(x, rows, columns);
+    if (a->dq) multiply((float *)a->dq + own, w, x->ds, COLUMNS, 0, k, w, 0, rows, d, columns, 1);
+    if (part->dk) multiply((float *)part->dk + far, w, x->ds, COLUMNS, 1, q, w, 0, columns, d, rows, 1);
+    if (part->dv) multiply((float *)part->dv + far, w, x->p, COLUMNS, 1, dout, w, 0, columns, d, rows, 1);
+}
+
+static void prepare(dense *x, int64_t row, int64_t rows, int32_t head)
+{
+    const ref_attend *t = x->t;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t at = (row + r) * t->width + (int64_t)head * t->dim;
+        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        vec sum = vec_zero();
+        for (int32_t i = 0; i < t->dim; i += LANES) {
+            const lanes m = lanes_first(t->dim - i < LANES ? t->dim - i : LANES);
+            sum = vec_fma(vec_load_first(out + i, m), vec_load_first(dout + i, m), sum);
+        }
+        x->inner[r] = vec_sum(sum);
+        x->lse[r] = ((const float *)t->args->lse)[(row + r) * t->heads + head];
+    }
+}
+
+int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last)
+{
+    dense x;
+    sigset_t before;
+    if (!fits(t, rows) || !finite(t, rows, first, last)) return 0;
+    x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
+    memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
+    gsa_gemm_begin(&before);
+    for (int32_t h = first; h < last; h++)
+        for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS) {
+            const int64_t count = ref_smaller(ROWS, end - row);
+            prepare(&x, row, count, h);
+            for (int64_t i = 0; i < x.run.count; i += COLUMNS)
+                block(&x, row, count, i, ref_smaller(COLUMNS, x.run.count - i), h);
+        }
+    gsa_gemm_end(&before);
+    return 1;
+}
