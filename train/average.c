@@ -39,18 +39,24 @@ void gsa_average_release(gsa_average *average)
     average->mean = NULL;
 }
 
-gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error)
+gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count, int64_t t, gsa_error *error)
 {
     gsa_backend *b = average->backend;
     const double early = (1 + (double)t) / (10 + (double)t), d = early < average->decay ? early : average->decay;
-    for (int i = 0; average->mean && i < gsa_parameters_count(average->parameters); i++) {
-        const gsa_parameter *p = gsa_parameters_at(average->parameters, i);
-        if (!average->mean[i]) continue;
-        gsa_status status = b->accumulate(b, average->mean[i], average->mean[i], d - 1, values_of(p));
-        if (status == GSA_OK) status = b->accumulate(b, average->mean[i], p->value.data, 1 - d, values_of(p));
-        if (status != GSA_OK) return failed(average, status, error);
-    }
-    return GSA_OK;
+    if (!average->mean || !average->mean[parameter]) return GSA_OK;
+    const char *value = gsa_parameters_at(average->parameters, parameter)->value.data;
+    char *mean = (char *)average->mean[parameter] + first * b->real_bytes;
+    gsa_status status = b->accumulate(b, mean, mean, d - 1, count);
+    if (status == GSA_OK) status = b->accumulate(b, mean, value + first * b->real_bytes, 1 - d, count);
+    return failed(average, status, error);
+}
+
+gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int i = 0; average->mean && i < gsa_parameters_count(average->parameters) && status == GSA_OK; i++)
+        status = gsa_average_piece(average, i, 0, values_of(gsa_parameters_at(average->parameters, i)), t, error);
+    return status;
 }
 
 void gsa_average_swap(gsa_average *average)

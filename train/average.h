@@ -22,6 +22,8 @@ gsa_status gsa_average_create(const gsa_system *system, gsa_parameters *paramete
 void gsa_average_release(gsa_average *average); /* a zeroed one is fine */
 /* After optimiser step t = 1, 2, ... */
 gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error);
+/* Of that: `count` numbers, from `first`, of one parameter; nothing where it has no mean. */
+gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count, int64_t t, gsa_error *error);
 /* The means stand in the parameters, and the weights here; again: back. */
 void gsa_average_swap(gsa_average *average);
 

@@ -57,7 +57,9 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
         (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = v->train_seed, .examples = examples, .evaluated = -1 };
     status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
     if (status != GSA_OK) return status;
-    return gsa_average_create(t->system, s->model.parameters, s->backend, v->train_average, &t->average, error);
+    status = gsa_average_create(t->system, s->model.parameters, s->backend, v->train_average, &t->average, error);
+    if (status == GSA_OK && t->average.mean) t->optimiser.average = &t->average;
+    return status;
 }
 
 static gsa_status name_metric(gsa_trainer *t, gsa_error *error)

@@ -2,6 +2,8 @@
 #include <math.h>
 #include "train/settings/keys.h"
 
+enum { PIECE = 1 << 15 }; /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
+
 static gsa_backend *backend_of(const gsa_optimiser *o)
 {
     return gsa_parameters_backend(o->parameters);
@@ -70,16 +72,22 @@ void gsa_optimiser_release(gsa_optimiser *o)
     *o = (gsa_optimiser){ 0 };
 }
 
-static gsa_status apply(gsa_optimiser *o, int i, double lr, gsa_error *error)
+static void *moved(void *base, int64_t bytes)
+{
+    return base ? (char *)base + bytes : NULL;
+}
+
+/* `count` numbers, from `first`, of a parameter. */
+static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     const gsa_optimiser_options *s = &o->options;
-    gsa_parameter *p = gsa_parameters_at(o->parameters, i);
-    const int64_t count = p->value.rows * p->value.cols;
+    const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+    const int64_t at = first * b->real_bytes;
+    void *w = moved(p->value.data, at), *g = moved(p->value.grad, at), *m = moved(o->first[i], at);
     const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
     if (s->kind == GSA_OPTIMIZER_SGD)
-        return backend_failed(
-            b, b->sgd(b, p->value.data, o->first[i], p->value.grad, o->control, lr, s->momentum, decay, count), error);
+        return backend_failed(b, b->sgd(b, w, m, g, o->control, lr, s->momentum, decay, count), error);
     const gsa_adam adam = { .lr = lr,
                             .beta1 = s->beta1,
                             .beta2 = s->beta2,
@@ -88,8 +96,7 @@ static gsa_status apply(gsa_optimiser *o, int i, double lr, gsa_error *error)
                             .correct2 = 1 - pow(s->beta2, t),
                             .decay = s->kind == GSA_OPTIMIZER_ADAMW ? decay : 0,
                             .l2 = s->kind == GSA_OPTIMIZER_ADAM ? decay : 0 };
-    return backend_failed(b, b->adam(b, p->value.data, o->first[i], o->second[i], p->value.grad, o->control, &adam, count),
-                          error);
+    return backend_failed(b, b->adam(b, w, m, moved(o->second[i], at), g, o->control, &adam, count), error);
 }
 
 /* The parameters that a step changes: learned, and with a gradient. */
@@ -111,12 +118,28 @@ static gsa_status measure(gsa_optimiser *o, double *norm, gsa_error *error)
     return backend_failed(b, status, error);
 }
 
+/* A parameter, and its running mean: by pieces that stay in the caches of the threads, where there is a mean to follow. */
+static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
+{
+    const gsa_backend *b = backend_of(o);
+    const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+    const int64_t count = p->value.rows * p->value.cols;
+    const int64_t most =
+        o->average && o->average->mean && b->shares_host_memory ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
+    gsa_status status = GSA_OK;
+    for (int64_t first = 0; first < count && status == GSA_OK; first += most) {
+        const int64_t piece = count - first < most ? count - first : most;
+        if (moves(p)) status = apply(o, i, first, piece, lr, error);
+        if (status == GSA_OK && o->average) status = gsa_average_piece(o->average, i, first, piece, o->steps + 1, error);
+    }
+    return status;
+}
+
 gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_status status = measure(o, norm, error);
     if (status != GSA_OK || !isfinite(*norm)) return status;
-    for (int i = 0; i < o->count && status == GSA_OK; i++)
-        if (moves(gsa_parameters_at(o->parameters, i))) status = apply(o, i, lr, error);
+    for (int i = 0; i < o->count && status == GSA_OK; i++) status = advance(o, i, lr, error);
     if (status == GSA_OK) o->steps++;
     return status;
 }

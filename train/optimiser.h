@@ -4,7 +4,7 @@
  * its global norm. When the norm is not finite nothing is changed. */
 #ifndef GSA_OPTIMISER_H
 #define GSA_OPTIMISER_H
-#include "gsa/parameters.h"
+#include "train/average.h"
 
 typedef struct gsa_optimiser_options {
     int32_t kind, zero; /* gsa_optimizer of keys.h */
@@ -19,6 +19,7 @@ typedef struct gsa_optimiser {
     void **first, **second;    /* [parameters] moments, NULL where there is none */
     double *squares, *control; /* backend memory: 1 and 2 doubles */
     int64_t *bad;              /* likewise: 1 */
+    gsa_average *average;      /* borrowed: follows each step, piece by piece, as long as the weights are near; NULL: none */
     int count, zero;
 } gsa_optimiser;
 

@@ -61,8 +61,6 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, &t->norm, error);
     if (status != GSA_OK) return status;
     const int bad = !isfinite(t->norm);
-    if (!bad) status = gsa_average_step(&t->average, t->optimiser.steps, error);
-    if (status != GSA_OK) return status;
     if (bad && t->session.recipe.values.train_check_nan)
         return gsa_optimiser_blame(&t->optimiser, t->counts.step + 1, loss, t->norm, error);
     t->counts.skipped += bad;

@@ -174,14 +174,17 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     cpu_reading reading;
     cpu_spread_plan spread;
     if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
-    const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
+    int together = -1; /* not known yet */
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
         if (GSA_CPU(tile_at)(t, row, end, &tile)) {
             cpu_read_tile(t, &tile, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
-        } else one_row(t, row++, first, last, sums, together ? &spread : NULL);
+            continue;
+        }
+        if (together < 0) together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
+        one_row(t, row++, first, last, sums, together ? &spread : NULL);
     }
 }
 

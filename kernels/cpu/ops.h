@@ -22,5 +22,8 @@ gsa_status GSA_CPU(norm_forward)(gsa_backend *b, void *y, void *mean, void *rstd
                                  double eps, int64_t rows, int64_t cols);
 gsa_status GSA_CPU(norm_backward)(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain,
                                   const void *mean, const void *rstd, int64_t rows, int64_t cols);
+gsa_status GSA_CPU(adam)(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
+                         int64_t count);
+gsa_status GSA_CPU(sum_squares)(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count);
 
 #endif

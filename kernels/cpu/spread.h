@@ -28,12 +28,12 @@ static inline int cpu_plan_spread(cpu_spread_plan *plan, int32_t dim, int32_t he
     plan->vectors = (columns + LANES - 1) / LANES, plan->whole = columns % LANES == 0;
     if (dim % LANES == 0 || dim < SPREAD_NARROWEST || plan->vectors > SPREAD_VECTORS) return 0;
     plan->end = lanes_first(columns - (plan->vectors - 1) * LANES);
-    for (int32_t v = 0; v < plan->vectors; v++) {
+    for (int32_t v = 0, head = 0, left = dim; v < plan->vectors; v++) { /* left: columns of the head that are to come */
         int32_t from[LANES];
-        plan->group[v] = v * LANES / dim / QUADS;
+        plan->group[v] = head / QUADS;
         for (int32_t i = 0; i < LANES; i++) {
-            const int32_t head = (v * LANES + i) / dim;
             from[i] = head < heads ? 4 * (head - plan->group[v] * QUADS) : 0;
+            if (--left == 0) head++, left = dim;
         }
         plan->pick[v] = picks_load(from);
     }

@@ -13,4 +13,6 @@ void GSA_CPU(fill)(gsa_backend *b)
     b->activate_backward = GSA_CPU(activate_backward);
     b->norm_forward = GSA_CPU(norm_forward);
     b->norm_backward = GSA_CPU(norm_backward);
+    b->adam = GSA_CPU(adam);
+    b->sum_squares = GSA_CPU(sum_squares);
 }

@@ -30,6 +30,7 @@ static inline vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
 static inline vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 static inline vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); } /* a b + c */
 static inline vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+static inline vec vec_sqrt(vec x) { return _mm512_sqrt_ps(x); }
 static inline vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }             /* b where either is NaN */
 static inline vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }             /* likewise */
 static inline vec vec_round(vec x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -88,6 +89,7 @@ static inline vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
 static inline vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
 static inline vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+static inline vec vec_sqrt(vec x) { return _mm256_sqrt_ps(x); }
 static inline vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 static inline vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 static inline vec vec_round(vec x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

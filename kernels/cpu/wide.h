@@ -8,6 +8,7 @@ typedef __m512d half_wide;
 static inline half_wide wide_low(vec x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
 static inline half_wide wide_high(vec x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 static inline half_wide half_add(half_wide a, half_wide b) { return _mm512_add_pd(a, b); }
+static inline half_wide half_add_square(half_wide a, half_wide b) { return _mm512_fmadd_pd(b, b, a); }
 static inline half_wide half_zero(void) { return _mm512_setzero_pd(); }
 static inline void half_store(double *at, half_wide x) { _mm512_storeu_pd(at, x); }
 #else
@@ -15,6 +16,7 @@ typedef __m256d half_wide;
 static inline half_wide wide_low(vec x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
 static inline half_wide wide_high(vec x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
 static inline half_wide half_add(half_wide a, half_wide b) { return _mm256_add_pd(a, b); }
+static inline half_wide half_add_square(half_wide a, half_wide b) { return _mm256_fmadd_pd(b, b, a); }
 static inline half_wide half_zero(void) { return _mm256_setzero_pd(); }
 static inline void half_store(double *at, half_wide x) { _mm256_storeu_pd(at, x); }
 #endif
@@ -31,6 +33,11 @@ static inline wide wide_zero(void)
 static inline wide wide_add(wide sum, vec x)
 {
     return (wide){ half_add(sum.low, wide_low(x)), half_add(sum.high, wide_high(x)) };
+}
+
+static inline wide wide_add_square(wide sum, vec x)
+{
+    return (wide){ half_add_square(sum.low, wide_low(x)), half_add_square(sum.high, wide_high(x)) };
 }
 
 static inline double wide_sum(wide x)
