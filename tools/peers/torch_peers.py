@@ -160,7 +160,7 @@ def time_gsa(options, pattern, length):
 
 
 def kernels(torch, options):
-    for pattern, length in CASES:
+    for pattern, length in [case for case in CASES if not options.topology or case[0] in options.topology]:
         g = Graph(torch, options, pattern, length)
         facts = dict(spec=pattern, length=length, edges=g.edges, threads=options.threads, rounds=options.rounds)
         qkv = [torch.randn(rows, HEADS, DIM, requires_grad=True) for rows in (g.queries, g.keys, g.keys)]
@@ -193,6 +193,7 @@ def main():
     parser.add_argument("--steps", type=int, default=20, help="step: steps of a round")
     parser.add_argument("--limit", type=float, default=30, help="kernels: seconds that the rounds of one figure may take, beyond three of them")
     parser.add_argument("--memory", type=float, default=6, help="kernels: GiB that a peer may take")
+    parser.add_argument("--topology", action="append", help="kernels: of the patterns this one alone; repeatable")
     parser.add_argument("--json", help="file for the figures")
     options = parser.parse_args()
     try:
