@@ -18,3 +18,9 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend: this build has no CUDA backend",
                     b->name);
 }
+
+gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
+{
+    (void)reuse, (void)density;
+    return gsa_cuda_choose_attention(b, 0);
+}

@@ -1,5 +1,5 @@
 /* attend.cu - the attention ops: which passes run, over which items, and what they leave to merge. */
-#include "kernels/cuda/attend.h"
+#include "kernels/cuda/attend_window.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/library.h"
 #include <float.h>
@@ -15,6 +15,12 @@ typedef struct merge_item {
     bool there; /* this thread has a column here */
 } merge_item;
 
+/* The rows of windows are not cut. */
+GSA_DEVICE bool is_merged(const attend_job &job, int64_t row)
+{
+    return job.way == NULL || job.way[row / GSA_WINDOW_ROWS] == GSA_WAY_EDGES;
+}
+
 /* False behind the last piece, for the whole block. */
 GSA_DEVICE bool next_merge(const attend_job &job, int64_t number, merge_item &at)
 {
@@ -23,7 +29,7 @@ GSA_DEVICE bool next_merge(const attend_job &job, int64_t number, merge_item &at
     at.row = __ldg(job.owner + piece);
     at.first = __ldg(job.piece + at.row), at.last = __ldg(job.piece + at.row + 1);
     at.column = number % slices * GSA_WARP + threadIdx.x % GSA_WARP;
-    at.there = at.first == piece && at.column < job.width;
+    at.there = at.first == piece && at.column < job.width && is_merged(job, at.row);
     return true;
 }
 
@@ -294,6 +300,24 @@ static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, f
     return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
 }
 
+static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward, int windowed,
+                            const gsa_cuda_plan **plan)
+{
+    return windowed ? gsa_cuda_plan_windows(b, op, args->edges, backward, plan)
+                    : gsa_cuda_plan_of(b, op, args->edges, backward, plan);
+}
+
+/* After the edges: the table takes the scratch that their pieces had. */
+static gsa_status forward_windows(gsa_backend *b, const gsa_attend_args *args, const gsa_cuda_plan *plan, int widest)
+{
+    void *room = NULL;
+    const int64_t floats = gsa_window_table_room(args);
+    if (floats > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", floats, sizeof(float), &room));
+    const attend_windows windows = { args, plan, (float *)room, widest };
+    GSA_TRY(gsa_window_fill_table(b, &windows));
+    return gsa_windows_forward(b, &windows);
+}
+
 /* The room of hubs stands behind the planes. */
 static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
@@ -304,15 +328,18 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_forward", args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "attend_forward", args->edges, 0, &plan));
+    const int windowed = gsa_windows_wanted(b, args);
+    GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
     set_job(&job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
     const int64_t bound = job.piece ? plan->in.bound : 0, planes = plan_planes(&stored, args, bf16, 0),
                   hubs = round4(2 * bound * job.heads) + bound * job.width;
     if (planes + hubs > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", planes + hubs, sizeof(float), &room));
     if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, (float *)room));
+    job.way = windowed ? plan->windows.way : NULL;
     GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
     if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, (float *)room + planes, widest));
+    if (job.way) GSA_TRY(forward_windows(b, args, plan, widest));
     if (args->weights == NULL) return GSA_OK;
     int64_t blocks;
     const weights_job weights = { job, (float *)args->weights };
@@ -328,6 +355,7 @@ typedef struct label_work {
     float *dvectors, *dbias;
     float *sum, *q, *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
     int64_t owners;
+    const attend_windows *windows; /* or NULL */
 } label_work;
 
 /* dr += scale sum^T q;  db[l, h] += sum of the owners' sums */
@@ -344,18 +372,25 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
                                 job->labels, work->partial);
 }
 
+static gsa_status rows_pass(gsa_backend *b, const attend_job *job, const label_work *work, int64_t first, int64_t count,
+                            int widest)
+{
+    GSA_TRY(gsa_attend_rows_pass(b, job, widest));
+    return job->way && !job->pieced ? gsa_windows_rows(b, work->windows, job, first, count) : GSA_OK;
+}
+
 /* Owners first .. first+count-1: the pass, and their share of the label gradients. */
 static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first, int64_t count,
                              int widest)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
     job->label_sum = work->sum, job->label_q = job->pieced || job->bf16 ? work->q : NULL;
-    if (work->sum == NULL) return gsa_attend_rows_pass(b, job, widest);
+    if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
     if (job->label_q) /* items without edges here leave theirs as it is */
         GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
-    GSA_TRY(gsa_attend_rows_pass(b, job, widest));
+    GSA_TRY(rows_pass(b, job, work, first, count, widest));
     return add_labels(b, job, work, job->label_q ? work->q : job->q + first * job->width, count);
 }
 
@@ -373,12 +408,18 @@ static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work 
 }
 
 typedef struct backward_room { /* floats of scratch, and where each array stands in it */
-    int64_t delta, part, part2, sum, q, partial, total;
+    int64_t delta, part, part2, sum, q, partial, table, total;
 } backward_room;
 
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* A window's rows are summed in one block. */
+static int64_t whole_windows(int64_t owners, const label_work *work)
+{
+    return work->windows ? larger(owners / GSA_WINDOW_ROWS, 1) * GSA_WINDOW_ROWS : owners;
 }
 
 static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan, int bf16, label_work *work)
@@ -389,14 +430,15 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
     int64_t at = round4(job->rows * job->heads);
     room.part = at, at += round4(bound * job->width);
     room.part2 = at, at += round4(bound * job->width);
-    if ((work->dvectors || work->dbias) && sums > 0) {
-        const int64_t fit = gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float));
+    if ((work->dvectors || work->dbias || (work->windows && job->r)) && sums > 0) { /* windows add up dq by label too */
+        const int64_t fit = whole_windows(gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float)), work);
         const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
         work->owners = fit < 1 ? 1 : fit < most ? fit : most;
         room.sum = at, at += round4(work->owners * sums);
         room.q = at, at += plan->in.piece || bf16 ? round4(work->owners * job->width) : 0;
         room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
     }
+    room.table = at, at += work->windows ? round4(gsa_window_table_room(work->windows->args)) : 0;
     room.total = round4(at);
     return room;
 }
@@ -406,6 +448,7 @@ static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_
                                 int widest)
 {
     use_cut(job, &plan->in, job->rows);
+    job->way = work->windows ? plan->windows.way : NULL;
     GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
     if (job->piece == NULL) return GSA_OK;
     job->pieced = 1;
@@ -436,7 +479,7 @@ static int take_turns(const gsa_attend_args *args, int *turn)
 }
 
 static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const gsa_attend_args *args,
-                                   int widest)
+                                   const attend_windows *windows, int widest)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
@@ -449,6 +492,8 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
         }
         job->rows = plan->sources;
         use_cut(job, &plan->out_cut, plan->sources);
+        job->way = windows ? plan->out_windows.way : NULL;
+        if (job->way) GSA_TRY(gsa_windows_sources(b, windows, job));
         GSA_TRY(gsa_attend_sources_pass(b, job, widest));
         if (job->piece == NULL) continue;
         use_pieces(job, 0, plan->out_cut.bound);
@@ -464,11 +509,14 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     attend_job job;
     stored_planes stored;
     void *at;
-    label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0 };
+    label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL };
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_backward", args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "attend_backward", args->edges, 1, &plan));
+    const int windowed = gsa_windows_wanted(b, args);
+    GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
+    attend_windows windows = { args, plan, NULL, widest };
+    work.windows = windowed ? &windows : NULL;
     set_job(&job, args, plan);
     const backward_room room = plan_room(b, &job, plan, bf16, &work);
     const int64_t planes = plan_planes(&stored, args, bf16, 1);
@@ -479,8 +527,10 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
         work.sum = (float *)at + room.sum, work.q = (float *)at + room.q;
         work.partial = (float *)at + room.partial;
     }
+    windows.table = (float *)at + room.table;
+    if (windowed) GSA_TRY(gsa_window_fill_table(b, &windows));
     GSA_TRY(backward_rows(b, &job, plan, &work, widest));
-    return backward_sources(b, &job, plan, args, widest);
+    return backward_sources(b, &job, plan, args, work.windows, widest);
 }
 
 static gsa_status forward_float(gsa_backend *b, const gsa_attend_args *args)

@@ -36,6 +36,7 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
     const int32_t *owner;
+    const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out here (window.h) */
     /* edges by destination */
     const int64_t *run_offset, *edge_offset, *run_first;
     const gsa_run *runs;
@@ -262,6 +263,11 @@ typedef struct attend_item {
     int64_t first;
 } attend_item;
 
+GSA_DEVICE bool is_windowed(const attend_job &job, int64_t row)
+{
+    return job.way && job.way[row / GSA_WINDOW_ROWS] != GSA_WAY_EDGES;
+}
+
 GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, int64_t group)
 {
     attend_item at = { false, 0, group, 0, 0, 0 };
@@ -271,13 +277,14 @@ GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, i
     if (!job.pieced) {
         const int64_t degree = __ldg(offset + owner + 1) - __ldg(offset + owner);
         at.row = owner;
-        at.live = job.piece == NULL || degree <= job.length;
+        at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, owner);
         at.count = at.live ? (int32_t)degree : 0;
         return at;
     }
     if (owner >= __ldg(job.piece + job.rows)) return at;
-    at.live = true;
     at.row = __ldg(job.owner + owner);
+    at.live = !is_windowed(job, at.row);
+    if (!at.live) return at;
     at.first = (owner - __ldg(job.piece + at.row)) * job.length;
     const int64_t left = __ldg(offset + at.row + 1) - __ldg(offset + at.row) - at.first;
     at.count = (int32_t)(left < job.length ? left : job.length);

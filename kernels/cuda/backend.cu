@@ -159,6 +159,8 @@ static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d has compute capability %d.%d, at least %d.%d is needed",
                         device, major, minor, gsa_cuda_tunings[0].capability / 10, gsa_cuda_tunings[0].capability % 10);
     s->tuning = tuning_for(major * 10 + minor);
+    s->attention = s->tuning->attention;
+    s->window_reuse = s->tuning->window_reuse, s->tensor_density = s->tuning->tensor_density;
     snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
     return GSA_OK;
 }
@@ -232,15 +234,32 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     if (b->release != cuda_release)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
                         b->name);
-    static const char *const said[] = { "", ", attention by cuSPARSE", ", attention in bf16" };
-    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "attention %d, expected %d (fused), %d (cuSPARSE) or %d (bf16)",
-                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16);
+    static const char *const said[] = { "", ", attention by cuSPARSE", ", attention in bf16", ", attention by windows",
+                                        ", attention on tensor cores", ", attention on tensor cores in tf32" };
+    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_TF32)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor) or %d (tf32)",
+                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS,
+                        (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
     else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);
     gsa_cuda_state *s = gsa_cuda_of(b);
     char *const end = strchr(s->name, ')') + 1;
     snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[attention]);
+    s->attention = attention;
+    gsa_cuda_forget_plans(b); /* which way windows go depends on it */
+    return GSA_OK;
+}
+
+extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
+{
+    if (b->release != cuda_release)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no windows; only cuda has", b->name);
+    if (!(reuse >= 0 && density >= 0))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "windows from %g edges a column and density %g, expected numbers >= 0",
+                        reuse, density);
+    gsa_cuda_of(b)->window_reuse = reuse, gsa_cuda_of(b)->tensor_density = density;
+    gsa_cuda_forget_plans(b);
     return GSA_OK;
 }

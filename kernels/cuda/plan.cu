@@ -199,14 +199,19 @@ static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edge
     return GSA_RUN(b, order_records, blocks, GSA_ELEMENTS, plan->out, room->record, room->order, total);
 }
 
-static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static void place_sources(const gsa_edges *edges, gsa_cuda_plan *plan)
 {
-    sort_room room = {};
     plan->sources = 0;
     for (int k = 0; k < edges->kinds; k++) {
         plan->part_first[k] = plan->sources;
         plan->sources += edges->part_rows[k];
     }
+}
+
+static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    sort_room room = {};
+    place_sources(edges, plan);
     if (plan->sources >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
                         op, (long long)plan->sources);
@@ -243,6 +248,8 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_give(b, plan->list_out_offset);
     gsa_cuda_give(b, plan->list_out_column);
     gsa_cuda_give(b, plan->out_edge);
+    gsa_cuda_release_windows(b, &plan->windows);
+    gsa_cuda_release_windows(b, &plan->out_windows);
     gsa_release(b->system, plan);
 }
 
@@ -372,5 +379,54 @@ gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *
     if ((*slot)->out_edge) return GSA_OK;
     const gsa_status status = make_lists(b, op, edges, *slot);
     if (status != GSA_OK) release_plan(b, slot);
+    return status;
+}
+
+/* ---- windows ---- */
+static gsa_status list_and_make(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, int by_source,
+                                sort_room *room)
+{
+    const int64_t total = edges->edge_total;
+    expand_job job = {};
+    GSA_TRY(make_run_first(b, op, edges, plan));
+    GSA_TRY(take_array(b, op, total, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(take_array(b, op, total, sizeof *room->value, (void **)&room->value));
+    GSA_TRY(take_array(b, op, total, sizeof *room->record, (void **)&room->record));
+    job.key = room->key, job.value = room->value, job.record = room->record;
+    GSA_TRY(run_expand(b, op, edges, plan, &job));
+    const gsa_window_edges listed = { by_source,
+                                      total,
+                                      by_source ? plan->sources : edges->rows,
+                                      by_source ? edges->rows : plan->sources,
+                                      room->key,
+                                      room->record,
+                                      room->value };
+    return gsa_cuda_make_windows(b, op, &listed, by_source ? &plan->out_windows : &plan->windows);
+}
+
+/* Columns are 32-bit numbers: without windows where sources or rows are not. */
+static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, int by_source)
+{
+    sort_room room = {};
+    place_sources(edges, plan);
+    if (edges->edge_total == 0 || plan->sources >= INT32_MAX || edges->rows >= INT32_MAX) return GSA_OK;
+    const gsa_status status = list_and_make(b, op, edges, plan, by_source, &room);
+    gsa_cuda_give(b, room.key);
+    gsa_cuda_give(b, room.value);
+    gsa_cuda_give(b, room.record);
+    return status;
+}
+
+gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+                                 const gsa_cuda_plan **plan)
+{
+    gsa_status status = GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, transpose, plan));
+    gsa_cuda_plan **const slot = slot_for(b, edges), *const mine = *slot;
+    if (!mine->has_windows) status = make_windows(b, op, edges, mine, 0);
+    if (status == GSA_OK) mine->has_windows = 1;
+    if (status == GSA_OK && transpose && !mine->has_out_windows) status = make_windows(b, op, edges, mine, 1);
+    if (status != GSA_OK) release_plan(b, slot);
+    else mine->has_out_windows |= transpose;
     return status;
 }

@@ -5,7 +5,7 @@
 #ifndef GSA_CUDA_PLAN_H
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
-#include "kernels/cuda/state.h"
+#include "kernels/cuda/window.h"
 
 typedef struct gsa_cuda_entry { /* one in-edge of the expanded form */
     int32_t source;             /* in its kind */
@@ -35,6 +35,9 @@ struct gsa_cuda_plan {
     /* the edges as lists of 32-bit numbers, by row and by source, where a path asks for them; list_column: among the sources
      * of all kinds; out_edge: which of the edges by row it is */
     int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
+    /* windows of rows, and of sources, where a path asks for them (window.h) */
+    int has_windows, has_out_windows;
+    gsa_cuda_windows windows, out_windows;
 };
 
 /* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the table is full (the one
@@ -43,6 +46,9 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
                             const gsa_cuda_plan **plan);
 /* The same with out-edges and lists; fewer than 2^31 rows and edges. */
 gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan);
+/* The same with windows of rows; transpose: and out-edges and windows of sources. */
+gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+                                 const gsa_cuda_plan **plan);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

@@ -63,6 +63,8 @@ typedef struct gsa_cuda_state {
     int64_t plan_clock;
     gsa_cuda_library *library;
     gsa_cuda_sparse *sparse; /* NULL until attention is told to use it */
+    int attention;           /* enum gsa_cuda_attention */
+    double window_reuse, tensor_density; /* the tuning's, until told otherwise */
 } gsa_cuda_state;
 
 static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)

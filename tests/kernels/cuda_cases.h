@@ -34,7 +34,7 @@ int within(const float *got, const float *want, int64_t count, int64_t row, doub
 /* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in other orders, and the
  * second time with the same bits unless LOOSE. BF16: CUDA was told so; it is as close as ever to ref on rounded q, k, v and
  * do, and to ref on what was given within BF16_NMSE and BF16_ERROR of a tensor's largest (db, whose slopes cancel: ten times
- * and twice that). Kinds that are ALIASED share the planes of kind 0. */
+ * and twice that). TF32: likewise told; within TF32_NMSE and TF32_ERROR of ref, db so too. Kinds that are ALIASED share the planes of kind 0. */
 enum {
     WITH_VECTORS = 1,
     WITH_BIAS = 2,
@@ -43,10 +43,13 @@ enum {
     ALIASED = 16,
     MISALIGNED = 32,
     LOOSE = 64,
-    BF16 = 128
+    BF16 = 128,
+    TF32 = 256
 };
 #define BF16_NMSE  1e-4
 #define BF16_ERROR (1.0 / 64)
+#define TF32_NMSE  4e-6
+#define TF32_ERROR (1.0 / 256)
 float to_bf16(float x); /* the nearest of 8 significant bits, ties to even */
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
                  int flags, const char *name);
@@ -62,5 +65,7 @@ void every_topology(tally *t, const both *pair, int extra);
 void bf16_case(tally *t);
 void crf_case(tally *t);
 void sparse_case(tally *t);
+void windows_case(tally *t);
+void tensor_case(tally *t);
 
 #endif

@@ -178,7 +178,7 @@ static gsa_status run_side(attend_side *side, const attend_probe *p, int backwar
     gsa_attend_args args = { .edges = &side->edges,
                              .heads = p->heads,
                              .head_dim = p->dim,
-                             .scale = p->flags & BF16 ? 1 / sqrt(p->dim + 1) : 0.5,
+                             .scale = p->flags & (BF16 | TF32) ? 1 / sqrt(p->dim + 1) : 0.5,
                              .q = side->at[Q][0],
                              .parts = parts,
                              .out = side->at[OUT][0],
@@ -219,10 +219,11 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
             if ((p->flags & BF16) && is_rounded(i)) continue;
             char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k), *second = fetch_side(again, p, i, k);
             const int64_t bytes = 4 * p->count[i][k];
-            check(t,
-                  close_to((const float *)(void *)(got + BAND), (const float *)(void *)(want + BAND), p->count[i][k],
-                           p->row[i]),
-                  "%s: %s differs from ref", p->name, tensor_names[i]);
+            const float *const x = (const float *)(void *)(got + BAND), *const y = (const float *)(void *)(want + BAND);
+            const int same = p->flags & TF32 ? within(x, y, p->count[i][k], p->count[i][k], (i == DB ? 10 : 1) * TF32_NMSE,
+                                                      (i == DB ? 2 : 1) * TF32_ERROR)
+                                             : close_to(x, y, p->count[i][k], p->row[i]);
+            check(t, same, "%s: %s differs from ref", p->name, tensor_names[i]);
             check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name, tensor_names[i]);
             check(t, (p->flags & LOOSE) || memcmp(got, second, (size_t)bytes + 2 * BAND) == 0,
                   "%s: %s: two runs differ in their bits", p->name, tensor_names[i]);
@@ -623,9 +624,9 @@ static void memory_case(tally *t)
     edges_maker maker;
     gsa_dice dice = { 77 };
     edges_random(&maker, &dice, (edges_wish){ .examples = 1, .kinds = 2, .row_kinds = 1, .labels = 5, .nodes = 40 });
-    for (int nth = 1; nth < 40; nth++) {
+    for (int nth = 1; nth < 90; nth++) { /* from 40 on with windows */
         gsa_error error = { 0 };
-        simt_fail_malloc(nth);
+        simt_fail_malloc(nth < 40 ? nth : 0);
         if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
             check(t, error.status == GSA_ERR_MEMORY && simt_live() == 0, "allocation %d at opening: '%s', %lld left", nth,
                   error.text, (long long)simt_live());
@@ -636,7 +637,9 @@ static void memory_case(tally *t)
         attend_side side;
         size_probe(&p, &dice);
         open_side(&side, b, &p, 0);
-        simt_fail_malloc(nth - 3);
+        if (nth >= 40)
+            must(b, gsa_cuda_choose_attention(b, GSA_CUDA_WINDOWS) == GSA_OK && gsa_cuda_choose_windows(b, 0, 2) == GSA_OK);
+        simt_fail_malloc(nth < 40 ? nth - 3 : nth - 39);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
         check(t, (forward == GSA_OK || forward == GSA_ERR_MEMORY) && (backward == GSA_OK || backward == GSA_ERR_MEMORY),
@@ -725,7 +728,8 @@ int main(int argc, char **argv)
     } cases[] = { { "table", table_case },       { "dims", dims_case },       { "hubs", hubs_case },
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
-                  { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case } };
+                  { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case },
+                  { "windows", windows_case },   { "tensor", tensor_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,5 +1,5 @@
 /* Plans made on the device (executor) are those that graph/plan.c makes on the host: out-edges in the same order, the same expansion, pieces
- * that cover every hub once. A program of its own, without Check. */
+ * that cover every hub once; windows are those of a sorted list of edges. A program of its own, without Check. */
 extern "C" {
 #include "support/edges_of.h"
 }
@@ -72,6 +72,107 @@ static void compare_cut(gsa_backend *b, const gsa_cuda_cut *cut, const int64_t *
     free(owner);
 }
 
+/* One edge as windows see it: row w * 16 + r reads column c. */
+struct window_cell {
+    int64_t item, column, order;
+    int32_t label, k;
+};
+
+static int by_column(const void *a, const void *b)
+{
+    const window_cell *x = (const window_cell *)a, *y = (const window_cell *)b;
+    const int64_t window = x->item / GSA_WINDOW_ROWS - y->item / GSA_WINDOW_ROWS, column = x->column - y->column,
+                  item = x->item - y->item, order = x->order - y->order;
+    const int64_t gap = window ? window : column ? column : item ? item : order;
+    return (gap > 0) - (gap < 0);
+}
+
+static window_cell *list_cells(const gsa_edges *edges, const gsa_plan *host, int by_source)
+{
+    edges_list list = edges_expand(edges);
+    window_cell *cell = (window_cell *)malloc(sizeof *cell * (size_t)(list.total + 1));
+    if (cell == NULL) abort();
+    for (int64_t e = 0; e < list.total; e++) {
+        const int64_t source = host->part_first[list.kind[e]] + list.source[e];
+        cell[e] =
+            window_cell{ by_source ? source : list.row[e], by_source ? list.row[e] : source, e, list.label[e], list.k[e] };
+    }
+    qsort(cell, (size_t)list.total, sizeof *cell, by_column);
+    edges_list_free(&list);
+    return cell;
+}
+
+/* What the host says of the window whose cells are cell[0] .. cell[count-1]. */
+static int way_of(const window_cell *cell, int64_t count, int64_t rows, const gsa_window_rule *rule)
+{
+    int64_t columns = 0;
+    for (int64_t i = 0; i < count; i++) {
+        columns += i == 0 || cell[i].column != cell[i - 1].column;
+        if (i > 0 && cell[i].column == cell[i - 1].column && cell[i].item == cell[i - 1].item) return GSA_WAY_EDGES;
+    }
+    if (count == 0 || columns > rule->most || (double)count < rule->reuse * (double)columns) return GSA_WAY_EDGES;
+    const int dense = rule->tensor && (double)count >= rule->density * (double)(rows * columns);
+    return dense ? (int)GSA_WAY_TENSOR : (int)GSA_WAY_WINDOW;
+}
+
+static int ways_seen[3];
+
+static void compare_windows(gsa_backend *b, const gsa_cuda_windows *device, const window_cell *cell, int64_t edges,
+                            int64_t items, const gsa_window_rule *rule, int graph)
+{
+    const int64_t count = edges > 0 ? (items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS : 0;
+    check(device->count == count, "the number of windows", graph);
+    if (device->count != count || count == 0) return;
+    int64_t *first = fetch(b, device->first, count + 1), *edge = fetch(b, device->edge, edges);
+    int8_t *way = fetch(b, device->way, count);
+    int32_t *column = fetch(b, device->column, edges), *label = fetch(b, device->label, edges),
+            *place = fetch(b, device->place, edges);
+    uint16_t *mask = fetch(b, device->mask, edges);
+    int64_t e = 0, c = -1;
+    int same = 1;
+    for (int64_t w = 0; w < count; w++) {
+        const int64_t start = e;
+        same = same && first[w] == c + 1;
+        while (e < edges && cell[e].item / GSA_WINDOW_ROWS == w) e++;
+        const int64_t left = items - w * GSA_WINDOW_ROWS;
+        const int64_t rows = left < (int64_t)GSA_WINDOW_ROWS ? left : (int64_t)GSA_WINDOW_ROWS;
+        const int want = way_of(cell + start, e - start, rows, rule);
+        check(way[w] == want, "the way of a window", graph);
+        ways_seen[want]++;
+        for (int64_t i = start; i < e; i++) {
+            const int fresh = i == start || cell[i].column != cell[i - 1].column;
+            if (fresh) c++, same = same && column[c] == cell[i].column && edge[c] == i;
+            if (want == GSA_WAY_EDGES) continue;
+            same = same && (mask[c] >> cell[i].item % GSA_WINDOW_ROWS & 1) && label[i] == cell[i].label &&
+                   place[i] == cell[i].k;
+            const int last = i + 1 == e || cell[i + 1].column != cell[i].column;
+            same = same && (!last || __builtin_popcount(mask[c]) == i + 1 - edge[c]);
+        }
+    }
+    check(same && first[count] == c + 1, "the columns of windows", graph);
+    free(first), free(edge), free(way), free(column), free(label), free(place), free(mask);
+}
+
+static void compare_all_windows(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, const gsa_plan *host,
+                                int graph)
+{
+    static const gsa_window_rule rules[] = {
+        { 0, 2, 8192, 0 }, { 1.5, 0.2, 8192, 1 }, { 3, 0.5, 8192, 1 }, { 0, 0, 8192, 1 }
+    };
+    const gsa_window_rule *rule = &rules[graph % 4];
+    const gsa_cuda_plan *device = NULL;
+    check(gsa_cuda_choose_attention(b, rule->tensor ? GSA_CUDA_TENSOR : GSA_CUDA_WINDOWS) == GSA_OK &&
+              gsa_cuda_choose_windows(b, rule->reuse, rule->density) == GSA_OK,
+          b->error.text, graph);
+    check(gsa_cuda_plan_windows(b, "test", uploaded, 1, &device) == GSA_OK, b->error.text, graph);
+    for (int by_source = 0; by_source < 2; by_source++) {
+        window_cell *cell = list_cells(edges, host, by_source);
+        compare_windows(b, by_source ? &device->out_windows : &device->windows, cell, edges->edge_total,
+                        by_source ? host->sources : edges->rows, rule, graph);
+        free(cell);
+    }
+}
+
 static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
 {
     gsa_plan *host = NULL;
@@ -85,6 +186,7 @@ static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
     compare_cut(b, &device->out_cut, host->out_offset, host->sources, graph);
     check(gsa_cuda_plan_of(b, "test", &uploaded, 0, &again) == GSA_OK && again == device, "the plan is not found again",
           graph);
+    compare_all_windows(b, edges, &uploaded, host, graph);
     edges_unload(b, &uploaded);
     gsa_plan_release(NULL, host);
 }
@@ -105,6 +207,8 @@ int main()
         edges_free(&maker);
     }
     gsa_backend_release(b);
+    for (int way = 0; way < 3; way++) check(ways_seen[way] > 20, "a way that hardly a window goes", way);
+    printf("windows by edges, plain, on tensor cores: %d, %d, %d\n", ways_seen[0], ways_seen[1], ways_seen[2]);
     check(simt_live() == 0, "device memory is left", -1);
     printf("Checks: %d, Failures: %d\n", checks, failures);
     return failures > 0;

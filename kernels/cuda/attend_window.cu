@@ -1,0 +1,110 @@
+/* attend_window.cu - which calls go through windows, what their kernels are told, and the table of queries times label vectors. */
+#include "kernels/cuda/attend_window.h"
+#include "kernels/cuda.h"
+#include "kernels/cuda/library.h"
+
+int64_t gsa_window_table_room(const gsa_attend_args *args)
+{
+    if (args->label_vectors == NULL) return 0;
+    return args->edges->rows * args->heads * (int64_t)args->edges->labels;
+}
+
+/* Windows hold heads of at most GSA_WINDOW_DIM columns; with label vectors, what the table of products may take. */
+int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
+{
+    const gsa_cuda_state *s = gsa_cuda_of(b);
+    int64_t cells = 0;
+    if (s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_TENSOR && s->attention != GSA_CUDA_TF32) return 0;
+    if (args->head_dim < 1 || args->head_dim > GSA_WINDOW_DIM || args->edges->edge_total == 0) return 0;
+    if (args->label_vectors == NULL) return 1;
+    if (!gsa_mul(args->edges->rows, args->heads, &cells) || !gsa_mul(cells, args->edges->labels, &cells)) return 0;
+    return cells > 0 && cells <= s->tuning->table_bytes / (int64_t)sizeof(float);
+}
+
+/* table [rows, heads, labels] = q r^T */
+gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
+{
+    const gsa_attend_args *args = windows->args;
+    const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels, dim = args->head_dim;
+    if (gsa_window_table_room(args) == 0) return GSA_OK;
+    const gsa_cuda_product product = { windows->table,
+                                       (const float *)args->q,
+                                       (const float *)args->label_vectors,
+                                       items,
+                                       labels,
+                                       dim,
+                                       labels,
+                                       dim,
+                                       dim,
+                                       0,
+                                       1,
+                                       0,
+                                       1 };
+    return gsa_cuda_multiply(b, &product);
+}
+
+static void set_job(window_job *job, const attend_windows *windows, int by_source)
+{
+    const gsa_attend_args *args = windows->args;
+    const gsa_cuda_plan *plan = windows->plan;
+    *job = window_job{};
+    job->items = by_source ? plan->sources : plan->rows;
+    job->w = by_source ? plan->out_windows : plan->windows;
+    job->heads = args->heads, job->dim = args->head_dim, job->width = (int64_t)args->heads * args->head_dim;
+    job->labels = args->edges->labels, job->kinds = args->edges->kinds, job->wide = windows->wide;
+    while (job->dim % job->wide != 0) job->wide /= 2;
+    job->scale = (float)args->scale;
+    job->q = (const float *)args->q, job->dout = (const float *)args->dout;
+    job->r = (const float *)args->label_vectors, job->bias = (const float *)args->label_bias;
+    job->table = args->label_vectors ? windows->table : NULL;
+    job->drop = gsa_cuda_drop_of(&args->dropout, args->edges);
+    job->out = (float *)args->out, job->lse = (float *)args->lse, job->dq = (float *)args->dq;
+    job->kept_out = job->out, job->kept_lse = job->lse;
+    for (int k = 0; k < job->kinds; k++) {
+        job->part_first[k] = plan->part_first[k];
+        if (args->edges->part_rows[k] == 0) continue;
+        job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
+    }
+    job->part_first[job->kinds] = plan->sources;
+}
+
+/* Windows first .. first+count-1: each way's kernel, which leaves at once where the way is another. */
+static gsa_status launch(gsa_backend *b, const char *op, const window_choice *choice, window_job *job, int64_t first,
+                         int64_t count)
+{
+    const int attention = gsa_cuda_of(b)->attention;
+    int64_t blocks;
+    while (choice->dim < job->dim) choice++;
+    job->first_window = first;
+    GSA_TRY(gsa_cuda_grid(b, op, count * job->heads, 1, &blocks));
+    GSA_TRY(GSA_RUN(b, choice->plain, blocks, GSA_WARP, *job));
+    if (attention == GSA_CUDA_WINDOWS) return GSA_OK;
+    return attention == GSA_CUDA_TENSOR ? GSA_RUN(b, choice->tensor, blocks, GSA_WARP, *job)
+                                        : GSA_RUN(b, choice->tf32, blocks, GSA_WARP, *job);
+}
+
+gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows)
+{
+    window_job job;
+    set_job(&job, windows, 0);
+    return launch(b, "attend_forward", gsa_window_forward_choices, &job, 0, job.w.count);
+}
+
+gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *edges, int64_t first,
+                            int64_t count)
+{
+    window_job job;
+    set_job(&job, windows, 0);
+    job.delta = edges->delta, job.label_sum = edges->label_sum, job.first_item = edges->first_item;
+    return launch(b, "attend_backward", gsa_window_rows_choices, &job, first / GSA_WINDOW_ROWS,
+                  (count + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS);
+}
+
+gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows, const attend_job *edges)
+{
+    window_job job;
+    set_job(&job, windows, 1);
+    job.delta = edges->delta;
+    for (int k = 0; k < job.kinds; k++) job.dk[k] = edges->dk[k], job.dv[k] = edges->dv[k];
+    return launch(b, "attend_backward", gsa_window_sources_choices, &job, 0, job.w.count);
+}
