@@ -1,5 +1,5 @@
 /* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which
- * term binds; the same on arrays in bf16, and without labels by cuSPARSE, and how far these are from the first. One JSON
+ * term binds; the same on arrays in bf16, by row windows and on tensor cores, and without labels by cuSPARSE, and how far these are from the first. One JSON
  * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
  *
  *   gpu_bench [--quick]
@@ -233,6 +233,9 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_TENSOR, "tensor");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_TF32, "tf32");
     run_sparse(b, c, at, phase, a, &least);
     fflush(stdout);
     for (int i = 0; i < n; i++) b->free(b, made[i]);
