@@ -63,6 +63,22 @@ static void *helper(void *argument)
     return NULL;
 }
 
+/* The system says the same of both: no memory for a stack, no thread left to give. Whether a stack could be had tells which it was. */
+static gsa_status refused(const gsa_team *team, int wanted, int why, gsa_error *error)
+{
+    pthread_attr_t usual;
+    size_t bytes = 0;
+    if (pthread_attr_init(&usual) == 0) {
+        pthread_attr_getstacksize(&usual, &bytes);
+        pthread_attr_destroy(&usual);
+    }
+    void *stack = gsa_alloc(team->system, bytes, 1);
+    gsa_release(team->system, stack);
+    if (bytes > 0 && !stack) return gsa_out_of_memory(error, "the stack of a thread", (int64_t)bytes);
+    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, wanted,
+                    strerror(why));
+}
+
 /* Signals are the program's own affair: its main thread gets them. */
 static gsa_status start_helpers(gsa_team *team, int helpers, gsa_error *error)
 {
@@ -75,9 +91,7 @@ static gsa_status start_helpers(gsa_team *team, int helpers, gsa_error *error)
         team->helpers += failed == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!failed) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, helpers + 1,
-                    strerror(failed));
+    return failed ? refused(team, helpers + 1, failed, error) : GSA_OK;
 }
 
 gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error)

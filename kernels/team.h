@@ -10,7 +10,7 @@
 
 typedef struct gsa_team gsa_team;
 
-/* `threads` >= 1 counts the caller's own. Fails with GSA_ERR_MEMORY, or GSA_ERR_LIMIT when the system gives no more threads. */
+/* `threads` >= 1 counts the caller's own. Fails with GSA_ERR_MEMORY, a thread's stack included, or GSA_ERR_LIMIT when the system gives no more threads. */
 gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error);
 void gsa_team_release(gsa_team *team); /* NULL does nothing */
 

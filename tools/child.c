@@ -40,6 +40,7 @@ static void be_child(const gsa_child_work *work, int pipe)
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody listens any more */
 #endif
+    if (work->prepare) work->prepare();
     limit_memory(work->most_bytes);
     const gsa_status status = work->run(work->context, &text, &error);
     const char *told = status == GSA_OK ? text : error.text, code = (char)status;
@@ -67,15 +68,16 @@ static gsa_status listen_to(const gsa_system *system, int pipe, char **bytes, in
     }
 }
 
-static gsa_status judge(const char *bytes, int64_t count, int ended, gsa_error *error)
+static gsa_status judge(const gsa_child_work *work, const char *bytes, int64_t count, int ended, gsa_error *error)
 {
+    const int limited = GSA_CHILD_LIMITS && work->most_bytes > 0; /* libraries crash that are given no memory */
     if (count > 0 && *bytes == GSA_OK) return GSA_OK;
     if (count > 0) return gsa_fail(error, (gsa_status)*bytes, "%s", bytes + 1);
     if (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL)
         return gsa_fail(error, GSA_ERR_MEMORY, "it was killed, as machines do that run out of memory");
     if (WIFSIGNALED(ended))
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it was ended by signal %d (%s)", WTERMSIG(ended),
-                        strsignal(WTERMSIG(ended)));
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it was ended by signal %d (%s)%s", WTERMSIG(ended),
+                        strsignal(WTERMSIG(ended)), limited ? ", perhaps for want of memory, which is limited" : "");
     return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it ended with exit code %d and without a word", WEXITSTATUS(ended));
 }
 
@@ -103,7 +105,7 @@ gsa_status gsa_child_run(const gsa_system *system, const gsa_child_work *work, c
     close(ends[0]);
     if (status != GSA_OK) kill(child, SIGKILL);
     while (wait4(child, &ended, 0, &usage) < 0 && errno == EINTR) continue;
-    if (status == GSA_OK) status = judge(bytes, count, ended, error);
+    if (status == GSA_OK) status = judge(work, bytes, count, ended, error);
     if (status == GSA_OK) {
         memmove(bytes, bytes + 1, (size_t)count);
         *text = bytes, *peak_bytes = (int64_t)usage.ru_maxrss * 1024;

@@ -11,6 +11,7 @@ enum { GSA_CHILD_LIMITS = 1 };
 #endif
 
 typedef struct gsa_child_work {
+    void (*prepare)(void); /* in the child, before its memory is limited: what crashes without memory. NULL: nothing */
     /* Runs in the child, which ends with it; *text, of the system, is what comes back. */
     gsa_status (*run)(void *context, char **text, gsa_error *error);
     void *context;

@@ -105,6 +105,24 @@ START_TEST(too_large)
 }
 END_TEST
 
+/* Whatever it is that finds no memory first: a thread's stack, a tensor, the code that a library makes for itself. */
+START_TEST(no_room)
+{
+    static const struct {
+        const char *memory, *threads;
+    } few[] = { { "1", "1" }, { "1", "2" }, { "4", "1" }, { "8", "1" }, { "8", "2" }, { "16", "2" } };
+    gsa_cli_enter();
+    for (int i = 0; i < GSA_COUNT(few); i++) {
+        gsa_cli_run(ARGS("bench", "train", "sum.ini", "--steps=1", "--memory", few[i].memory, "--threads", few[i].threads),
+                    NULL, &ran);
+        ck_assert_msg(ran.code == 0, "%s MiB, %s threads: %s", few[i].memory, few[i].threads, ran.err);
+        if (GSA_CHILD_LIMITS && i < 2)
+            ck_assert_msg(strstr(ran.out, "skipped: not within --memory 1 MiB"), "%s threads: %s", few[i].threads, ran.out);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 static const struct {
     const char *args[10];
     int code;
@@ -130,7 +148,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test measured[] = { GSA_TEST(lengths_and_encoders), GSA_TEST(in_degree), GSA_TEST(too_large) };
+    static const gsa_test measured[] = { GSA_TEST(lengths_and_encoders), GSA_TEST(in_degree), GSA_TEST(too_large),
+                                         GSA_TEST(no_room) };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("measured", measured, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("bench_cases", cases, GSA_COUNT(cases), argc, argv);
