@@ -260,13 +260,19 @@ static gsa_status add_lines(reader *r, char *bytes, int64_t count, gsa_error *er
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         json_error_t why;
         if (count == 0) continue;
-        json_t *record = json_loadb(line, (size_t)count, JSON_DECODE_ANY, &why);
+        json_t *record = json_loadb(line, (size_t)count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
         snprintf(r->place, PLACE, "%.400s:%" PRId64, r->file, (int64_t)lines.number);
         status =
             record ? add_record(r, record, error) : gsa_fail(error, GSA_ERR_FORMAT, "%s: no JSON: %s", r->place, why.text);
         json_decref(record);
     }
     return status;
+}
+
+/* Is it one value over several lines, as gsa bench writes it? Else each line is one. */
+static int is_document(const char *bytes, int64_t count)
+{
+    return count > 1 && (*bytes == '{' || *bytes == '[') && (bytes[1] == '\n' || bytes[1] == '\r');
 }
 
 static gsa_status add_file(reader *r, const char *file, gsa_error *error)
@@ -277,13 +283,16 @@ static gsa_status add_file(reader *r, const char *file, gsa_error *error)
     gsa_status status = gsa_read_file(r->system, file, INT64_C(1) << 30, &bytes, &count, error);
     if (status != GSA_OK) return status;
     const int64_t before = r->records;
-    json_t *whole = json_loadb(bytes, (size_t)count, 0, NULL);
+    json_error_t why;
+    json_t *whole = json_loadb(bytes, (size_t)count, JSON_REJECT_DUPLICATES, &why);
     const json_t *cases = json_is_array(whole) ? whole : json_object_get(whole, "cases");
     if (json_is_array(cases)) status = add_cases(r, cases, error);
     else if (whole) {
         snprintf(r->place, PLACE, "%.400s", file);
         status = add_record(r, whole, error);
-    } else status = add_lines(r, bytes, count, error);
+    } else if (is_document(bytes, count))
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: no JSON: %s", file, why.line, why.text);
+    else status = add_lines(r, bytes, count, error);
     json_decref(whole);
     gsa_release(r->system, bytes);
     if (status == GSA_OK && r->records == before)

@@ -209,6 +209,9 @@ static const struct {
     { { "null.jsonl", "--x", "a", "--y", "b" }, 2, { "null.jsonl: b is 'null', expected a number of 1e-100 to 1e100" } },
     { { "mixed.jsonl", "--x", "a", "--y", "b" }, 2, { "mixed.jsonl:2: a is '\"word\"', expected a number" } },
     { { "cut.jsonl", "--x", "a", "--y", "b" }, 2, { "cut.jsonl:2: no JSON" } },
+    { { "twice.jsonl", "--x", "a", "--y", "b" }, 2, { "twice.jsonl:2: no JSON: duplicate object key" } },
+    { { "twice.json", "--x", "a", "--y", "b" }, 2, { "twice.json:4: no JSON: duplicate object key" } },
+    { { "broken.json", "--x", "a", "--y", "b" }, 2, { "broken.json:4: no JSON" } },
     { { "list.jsonl", "--x", "a", "--y", "b" }, 2, { "list.jsonl:1: expected a JSON object" } },
     { { "empty.tsv", "--x", "a", "--y", "b" }, 2, { "empty.tsv is empty" } },
     { { "none.json", "--x", "a", "--y", "b" }, 1, { "'none.json'" } },
@@ -226,6 +229,9 @@ START_TEST(sentences)
     gsa_cli_write("null.jsonl", "{\"a\": 1, \"b\": null}\n");
     gsa_cli_write("mixed.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": \"word\", \"b\": 2}\n");
     gsa_cli_write("cut.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 1,\n");
+    gsa_cli_write("twice.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 2, \"b\": 3, \"a\": 4}\n");
+    gsa_cli_write("twice.json", "{\n  \"cases\": [\n    {\"a\": 1,\n     \"a\": 2, \"b\": 3}\n  ]\n}\n");
+    gsa_cli_write("broken.json", "{\n  \"cases\": [\n    {\"a\": 1, \"b\": 3\n");
     gsa_cli_write("list.jsonl", "3\n[1]\n");
     for (int i = 0; refused[_i].args[i]; i++) args[3 + i] = refused[_i].args[i];
     gsa_cli_run(args, NULL, &ran);

@@ -286,6 +286,7 @@ static const struct {
     const char *text, *says;
 } bad_files[] = {
     { "{\n", ":1: the line is no JSON" },
+    { "{\"outcomes\": 1, \"outcomes\": 1}\n", ":1: the line is no JSON: duplicate object key" },
     { YES, ":1: expected a header" },
     { "{\"outcomes\": 2, \"split\": \"dev\"}\n", ":1: expected a header" },
     { HEADER("dev", "2") YES, ": 1 units are missing at the end" },

@@ -575,8 +575,8 @@ START_TEST(nothing_and_nonsense)
     ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
     ck_assert_int_eq(t.rows, 1);
     gsa_table_release(&t);
-    static const char *const bad[] = { "{\"a\": 1}\nnonsense\n", "{\"a\": 1}\n[1]\n" };
-    for (int i = 0; i < 2; i++) {
+    static const char *const bad[] = { "{\"a\": 1}\nnonsense\n", "{\"a\": 1}\n[1]\n", "{\"a\": 1}\n{\"b\": 1, \"b\": 2}\n" };
+    for (int i = 0; i < GSA_COUNT(bad); i++) {
         gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i], (int64_t)strlen(bad[i]));
         ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error), GSA_ERR_FORMAT);
         ck_assert_ptr_nonnull(strstr(error.text, "r.jsonl:2: no JSON object"));
@@ -586,6 +586,7 @@ START_TEST(nothing_and_nonsense)
         free(text);
     }
     ck_assert_int_eq(gsa_results_put(r, "[]", &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1, \"a\": 1}", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
     ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
     char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */

@@ -71,7 +71,7 @@ static gsa_status put(gsa_results *r, json_t *run, gsa_error *error)
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
 {
     json_error_t why;
-    json_t *run = json_loads(line, 0, &why);
+    json_t *run = json_loads(line, JSON_REJECT_DUPLICATES, &why);
     if (json_is_object(run)) return put(results, run, error);
     json_decref(run);
     return gsa_fail(error, GSA_ERR_FORMAT, "a result is no JSON object: %s", why.text);
@@ -99,7 +99,7 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         json_error_t why;
         if (count == 0) continue;
-        json_t *run = json_loadb(line, (size_t)count, 0, &why);
+        json_t *run = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
         if (json_is_object(run)) status = put(results, run, error);
         else
             status = gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no JSON object: %s", path, (long long)lines.number,

@@ -184,15 +184,17 @@ static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes 
 
 gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split, gsa_outcomes *outcomes, gsa_error *error)
 {
-    char *bytes, *line;
+    char *bytes, *line, no[JSON_ERROR_TEXT_LENGTH + 32];
+    json_error_t why;
     outcome_reader r = { .split = split };
     *outcomes = (gsa_outcomes){ .system = system };
     gsa_status status = gsa_read_file(system, path, INT64_C(1) << 36, &bytes, &r.bytes, error);
     if (status != GSA_OK) return status;
     r.lines = gsa_lines_start(path, bytes, r.bytes);
     for (int64_t count; status == GSA_OK && gsa_lines_next(&r.lines, &line, &count);) {
-        json_t *object = json_loadb(line, (size_t)count, 0, NULL);
-        status = object ? take_line(&r, object, outcomes, error) : bad(&r.lines, error, "the line is no JSON");
+        json_t *object = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
+        snprintf(no, sizeof no, "the line is no JSON: %s", why.text);
+        status = object ? take_line(&r, object, outcomes, error) : bad(&r.lines, error, no);
         json_decref(object);
     }
     if (status == GSA_OK && r.left > 0)
