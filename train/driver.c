@@ -21,8 +21,8 @@ static gsa_status check_selection(gsa_trainer *t, gsa_error *error)
     const gsa_session *s = &t->session;
     if (t->options->steps_alone || s->task->examples(s->self, GSA_SPLIT_DEV) > 0) return GSA_OK;
     if (values(t)->train_early_stop > 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "train.early_stop = %lld needs development data, and there is none",
-                        (long long)values(t)->train_early_stop);
+        return gsa_recipe_fail(&s->recipe, "train", "early_stop", error, "= %lld needs development data, and there is none",
+                               (long long)values(t)->train_early_stop);
     if (values(t)->train_select == GSA_SELECT_BEST) gsa_trainer_say(t, "no development data: the last model is kept");
     return GSA_OK;
 }

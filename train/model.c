@@ -21,16 +21,16 @@ static gsa_status add_linear(gsa_learner *m, int which, const char *weight, cons
     return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[which], error);
 }
 
-static gsa_status tie_head(gsa_learner *m, gsa_error *error)
+static gsa_status tie_head(gsa_learner *m, const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_plan *p = &m->plan;
     if (p->tied == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: the classes of task %s are not words of its input",
-                        m->task->name);
+        return gsa_recipe_fail(recipe, "model", "tied", error, "= 1: the classes of task %s are not words of its input",
+                               m->task->name);
     gsa_parameter *embedding = gsa_input_embedding(m->input[p->tied - 1]);
     if (embedding->value.rows != (int64_t)p->outputs + p->first_class)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "model.tied = 1: %d classes from id %d on, the embedding has %lld rows",
-                        p->outputs, p->first_class, (long long)embedding->value.rows);
+        return gsa_recipe_fail(recipe, "model", "tied", error, "= 1: %d classes from id %d on, the embedding has %lld rows",
+                               p->outputs, p->first_class, (long long)embedding->value.rows);
     m->weight[1] = embedding, m->tied = 1;
     return gsa_parameters_add(m->parameters, "head.out.bias", 1, p->outputs, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[1],
                               error);
@@ -43,7 +43,7 @@ static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, gsa_erro
     gsa_status status = GSA_OK;
     if (hidden > 0) status = add_linear(m, 0, "head.hidden.weight", "head.hidden.bias", hidden, in, error);
     if (status != GSA_OK) return status;
-    if (recipe->values.model_tied) return tie_head(m, error);
+    if (recipe->values.model_tied) return tie_head(m, recipe, error);
     return add_linear(m, 1, "head.out.weight", "head.out.bias", m->plan.outputs, hidden > 0 ? hidden : in, error);
 }
 

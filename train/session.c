@@ -90,10 +90,10 @@ static gsa_status check_names(const gsa_session *s, gsa_error *error)
     for (int i = 0; i < 3; i++) {
         const char *open = strchr(path[i], '{'), *close = open ? strchr(open, '}') : NULL;
         if (!close || s->system->kind(s->system->user, path[i], NULL) != GSA_FILE_ABSENT) continue;
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "data.%s = %s: there is no such file, and {%.*s} is no value: --each %.*s=VALUE,VALUE,... gives it some", key[i],
-            path[i], (int)(close - open - 1), open + 1, (int)(close - open - 1), open + 1);
+        return gsa_recipe_fail(
+            &s->recipe, "data", key[i], error,
+            "= %s: there is no such file, and {%.*s} is no value: --each %.*s=VALUE,VALUE,... gives it some", path[i],
+            (int)(close - open - 1), open + 1, (int)(close - open - 1), open + 1);
     }
     return GSA_OK;
 }

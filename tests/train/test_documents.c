@@ -474,12 +474,12 @@ static const struct {
     const char *set[3], *sentence;
 } refused[] = {
     { { "data.documents=0", "data.previous=1", "data.lower=0" },
-      "recipe.ini:5: model.decoder = full:causal=1+cross:align=1 aligns sentences, of which there is one in an example: "
+      "recipe.ini:5: [model] decoder = full:causal=1+cross:align=1 aligns sentences, of which there is one in an example: "
       "cross:align=1 is for data.documents = 1" },
     { { "data.documents=0", "model.decoder=full:causal=1+cross", "data.lower=0" },
-      "recipe.ini:27: data.previous = 2: sentences have others before them with data.documents = 1 alone" },
+      "recipe.ini:27: [data] previous = 2: sentences have others before them with data.documents = 1 alone" },
     { { "data.documents=0", "model.decoder=full:causal=1+cross", "data.previous_tokens=7" },
-      "--set data.previous_tokens: data.previous_tokens = 7" },
+      "--set data.previous_tokens: [data] previous_tokens = 7" },
     { { "model.position=learned", "model.position_max=8", "data.previous=3" },
       "docs.tsv:4: the sentence and the 2 before it have 9 tokens with their ends, model.position_max is 8" },
     { { "model.position=learned", "model.position_max=3", "data.previous=0" },

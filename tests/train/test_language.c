@@ -512,9 +512,9 @@ END_TEST
 static const struct {
     const char *set[3], *sentence;
 } bad[] = {
-    { { "data.stride=7" }, "data.stride = 7 is more than data.window = 6" },
-    { { "data.context=6" }, "data.context = 6, expected less than data.window = 6" },
-    { { "data.window=17", "data.stride=17" }, "data.window = 17, and learned positions end at model.position_max = 16" },
+    { { "data.stride=7" }, "--set data.stride: [data] stride = 7 is more than window = 6" },
+    { { "data.context=6" }, "--set data.context: [data] context = 6, expected less than window = 6" },
+    { { "data.window=17", "data.stride=17" }, "--set data.window: [data] window = 17, and learned positions end at model.position_max = 16" },
     { { "data.lower=1" }, "--set data.lower: [data] lower = 1 is not for task language_modelling" },
     { { "data.encoding=latin1" }, "[data] encoding = latin1 is not for task language_modelling" },
     { { "data.tokens=punctuated" }, "[data] tokens = punctuated is not for task language_modelling" },
@@ -522,7 +522,7 @@ static const struct {
     { { "model.head_hidden=6" }, "[model] tied = 1: the head reads 6 columns, the embedding has 8" },
     { { "model.decoder=full" }, "[model] decoder = full is not for task language_modelling" },
     { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set beside it" },
-    { { "data.train=" }, "data.train is not set" },
+    { { "data.train=" }, "[data] train is not set" },
     { { "data.train=/dev/null" }, "/dev/null is no regular file" },
 };
 

@@ -203,7 +203,7 @@ END_TEST
 static const struct {
     const char *set, *expected;
 } refused[] = {
-    { "data.train=", "data.train is not set: --set data.train=NODES.tsv" },
+    { "data.train=", "[data] train is not set: --set data.train=FILE" },
     { "data.features=2", "the nodes have features to index 2, data.features is 2" },
     { "data.classes=4", "the data holds 3 labels, data.classes says 4" },
     { "model.encoder=full,full+cross", "reads another stack's sequence, and this task has none" },

@@ -219,10 +219,10 @@ static const struct {
     { "\xff\xfe", { 0 }, "tags.train:1: the file starts with the byte order mark of UTF-16" },
     { "a O\nb I-X\n",
       { "task.scheme=none" },
-      "the tags of the data are read as IOB1 (data.scheme), but task.scheme = none" },
+      "--set task.scheme: [task] scheme = none, but the tags of the data are read as IOB1 (data.scheme)" },
     { "a X\nb Y\n",
       { "task.scheme=BIOES" },
-      "the tags of the data are read as none (data.scheme), but task.scheme = BIOES" },
+      "--set task.scheme: [task] scheme = BIOES, but the tags of the data are read as none (data.scheme)" },
     { "a X\nb Y\n",
       { "data.format=tsv" },
       "--set data.format: [data] format = tsv is not for task tagging: it is read by text_classification and "
@@ -236,7 +236,7 @@ static const struct {
     { "a X\nb Y\n", { "data.train_part=1" }, "[data] train_part = 1 is not for task tagging" },
     { "a B-P\nb I-P\nc O\n\nd B_P\n", { 0 }, "tags.train:5: the tag 'B_P' is of no scheme of spans" },
     { "a B-P\nb I-P\nc O-P\n", { 0 }, "tags.train:3: the tag 'O-P' is of no scheme of spans" },
-    { "a X\nb Y\n", { "task.legal=1" }, "task.legal = 1 wants tags of a scheme, and these are read as plain" },
+    { "a X\nb Y\n", { "task.legal=1" }, "--set task.legal: [task] legal = 1 wants tags of a scheme, and these are read as plain" },
     { "a X\nb Y\n", { "data.classes=3" }, "the data holds 2 labels, data.classes says 3" },
 };
 

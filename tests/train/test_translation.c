@@ -213,7 +213,7 @@ END_TEST
 static const struct {
     const char *set, *sentence, *more;
 } refused[] = {
-    { "model.decoder=", "translation needs a decoder, such as model.decoder = full:causal=1+cross*3", NULL },
+    { "model.decoder=", "[model] decoder is not set: translation needs one, such as full:causal=1+cross*3", NULL },
     { "model.decoder=full+cross", "lets a token see those after it", NULL },
     { "model.decoder=full:causal=1", "memory", NULL },
     { "model.encoder=full+cross", "put cross into model.decoder", NULL },

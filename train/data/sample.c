@@ -19,12 +19,13 @@ gsa_status gsa_sample_check(const gsa_recipe *recipe, gsa_error *error)
     const gsa_recipe_values *v = &recipe->values;
     if (*v->data_dev || v->data_hold == 0) return GSA_OK;
     if (v->data_subtrees)
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "data.hold and data.subtrees exclude each other: phrases of the sentences that are held out would be "
-            "trained on");
+        return gsa_recipe_fail(recipe, "data", "hold", error,
+                               "= %lld and subtrees = 1 exclude each other: phrases of the sentences that are held out "
+                               "would be trained on",
+                               (long long)v->data_hold);
     if (strcmp(v->data_train, "-") != 0) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "data.hold reads data.train twice, and standard input can be read once");
+    return gsa_recipe_fail(recipe, "data", "hold", error, "= %lld reads train twice, and standard input can be read once",
+                           (long long)v->data_hold);
 }
 
 gsa_text_options gsa_sample_options(const gsa_recipe_values *v)

@@ -243,7 +243,7 @@ static gsa_status make_run(planner *p, const int64_t *seed, gsa_sweep_run *run, 
     hash_run(p, &recipe, run);
     status = gsa_task_check(&recipe, p->registry, error);
     if (status == GSA_OK && !*recipe.values.data_train && recipe.values.task_name != GSA_TASK_MASKED_SUMMATION)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+        status = gsa_recipe_no_train(&recipe, error);
     if (status == GSA_OK) status = name_run(p, run, recipe.values.train_seed, error);
     if (status == GSA_OK) status = tell_each(p, run, error);
     gsa_recipe_release(&recipe);

@@ -137,7 +137,16 @@ static gsa_status from_sections(const gsa_recipe *recipe, const gsa_registry *re
 
 const char *gsa_recipe_encoder(const gsa_recipe *recipe)
 {
-    return *recipe->values.model_encoder ? recipe->values.model_encoder : "of sections [encoder.N]";
+    return *recipe->values.model_encoder ? recipe->values.model_encoder : "it";
+}
+
+gsa_status gsa_recipe_encoder_fail(const gsa_recipe *recipe, gsa_status status, gsa_error *error)
+{
+    char place[PLACE];
+    gsa_recipe_place(recipe, "model", "encoder", place, sizeof place);
+    if (*recipe->values.model_encoder) gsa_fail_at(error, status, "%s: [model] encoder", place);
+    else gsa_fail_at(error, status, "%s: [encoder.N]", recipe->ini.path);
+    return status;
 }
 
 gsa_status gsa_spec_try(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error)
@@ -156,7 +165,6 @@ gsa_status gsa_spec_try(const gsa_stack_spec *spec, const gsa_registry *registry
 
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error)
 {
-    char place[PLACE];
     *spec = (gsa_stack_spec){ 0 };
     const char *text = recipe->values.model_encoder;
     gsa_status status = *text ? from_text(recipe, registry, spec, error) : from_sections(recipe, registry, spec, error);
@@ -164,9 +172,7 @@ gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registr
     if (parsed) status = gsa_spec_try(spec, registry, error);
     if (status == GSA_OK) return GSA_OK;
     gsa_spec_release(spec);
-    gsa_recipe_place(recipe, "model", "encoder", place, sizeof place);
-    if (*text) gsa_fail_at(error, status, "%s: [model] encoder", place);
-    else if (parsed) gsa_fail_at(error, status, "%s: [encoder.N]", recipe->ini.path);
+    if (*text || parsed) gsa_recipe_encoder_fail(recipe, status, error);
     return status;
 }
 

@@ -1,4 +1,5 @@
 #include "train/settings/recipe.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "gsa/hash.h"
@@ -103,11 +104,21 @@ static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index,
     return GSA_OK;
 }
 
-static gsa_status wrong(const gsa_recipe *recipe, const char *section, const char *key, gsa_error *error, const char *why)
+gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const char *key, gsa_error *error,
+                           const char *sentence, ...)
 {
-    char place[PLACE];
+    char place[PLACE], text[GSA_ERROR_SIZE];
+    va_list arguments;
+    va_start(arguments, sentence);
+    const int length = vsnprintf(text, sizeof text, sentence, arguments);
+    va_end(arguments);
     gsa_recipe_place(recipe, section, key, place, sizeof place);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key, length < 0 ? "is wrong" : text);
+}
+
+gsa_status gsa_recipe_no_train(const gsa_recipe *recipe, gsa_error *error)
+{
+    return gsa_recipe_fail(recipe, "data", "train", error, "is not set: --set data.train=FILE");
 }
 
 /* -1: not a list of q, v, o. */
@@ -134,63 +145,54 @@ int gsa_recipe_characters(const gsa_recipe_values *values)
 
 static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
 {
-    char why[PLACE];
     const gsa_recipe_values *v = &recipe->values;
-    if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) &&
-        v->model_character_hidden % v->model_character_heads) {
-        snprintf(why, sizeof why, "= %lld does not divide character_hidden = %lld", (long long)v->model_character_heads,
-                 (long long)v->model_character_hidden);
-        return wrong(recipe, "model", "character_heads", error, why);
-    }
-    if (v->task_name == GSA_TASK_MASKED_SUMMATION && v->task_k > v->task_n) {
-        snprintf(why, sizeof why, "= %lld is more than n = %lld", (long long)v->task_k, (long long)v->task_n);
-        return wrong(recipe, "task", "k", error, why);
-    }
+    if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) && v->model_character_hidden % v->model_character_heads)
+        return gsa_recipe_fail(recipe, "model", "character_heads", error, "= %lld does not divide character_hidden = %lld",
+                               (long long)v->model_character_heads, (long long)v->model_character_hidden);
+    if (v->task_name == GSA_TASK_MASKED_SUMMATION && v->task_k > v->task_n)
+        return gsa_recipe_fail(recipe, "task", "k", error, "= %lld is more than n = %lld", (long long)v->task_k,
+                               (long long)v->task_n);
     return GSA_OK;
 }
 
 static gsa_status check_model(const gsa_recipe *recipe, gsa_error *error)
 {
-    char why[PLACE], shown[GSA_SHOWN];
+    char shown[GSA_SHOWN];
     const gsa_recipe_values *v = &recipe->values;
-    if (bias_bits(v->model_bias) < 0) {
-        snprintf(why, sizeof why, "is %s, expected none or a list of q, v, o", gsa_word_show(v->model_bias, shown));
-        return wrong(recipe, "model", "bias", error, why);
-    }
-    if (v->model_head_dim == 0 && v->model_hidden % v->model_heads != 0) {
-        snprintf(why, sizeof why, "= %lld does not divide hidden = %lld: set head_dim", (long long)v->model_heads,
-                 (long long)v->model_hidden);
-        return wrong(recipe, "model", "heads", error, why);
-    }
+    if (bias_bits(v->model_bias) < 0)
+        return gsa_recipe_fail(recipe, "model", "bias", error, "is %s, expected none or a list of q, v, o",
+                               gsa_word_show(v->model_bias, shown));
+    if (v->model_head_dim == 0 && v->model_hidden % v->model_heads != 0)
+        return gsa_recipe_fail(recipe, "model", "heads", error, "= %lld does not divide hidden = %lld: set head_dim",
+                               (long long)v->model_heads, (long long)v->model_hidden);
     return GSA_OK;
 }
 
 /* A head that is the embedding reads as many columns as it has. */
 static gsa_status check_tied(const gsa_recipe *recipe, gsa_error *error)
 {
-    char why[PLACE];
     const gsa_recipe_values *v = &recipe->values;
     const int64_t reads = v->model_head_hidden ? v->model_head_hidden : v->model_hidden;
     const int64_t width = v->model_embedding ? v->model_embedding : v->model_hidden;
     if (!v->model_tied || reads == width) return GSA_OK;
-    snprintf(why, sizeof why,
-             "= 1: the head reads %lld columns, the embedding has %lld: one width is needed for hidden (or head_hidden) and "
-             "embedding",
-             (long long)reads, (long long)width);
-    return wrong(recipe, "model", "tied", error, why);
+    return gsa_recipe_fail(recipe, "model", "tied", error,
+                           "= 1: the head reads %lld columns, the embedding has %lld: one width is needed for hidden (or "
+                           "head_hidden) and embedding",
+                           (long long)reads, (long long)width);
 }
 
 static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
     if (v->train_batch == 0 && v->train_batch_tokens == 0)
-        return wrong(recipe, "train", "batch", error, "and batch_tokens are both 0: one of them must limit a batch");
+        return gsa_recipe_fail(recipe, "train", "batch", error,
+                               "and batch_tokens are both 0: one of them must limit a batch");
     if (v->train_batch * v->train_accumulate > 1 << 26) /* what gsa_model_sequence numbers */
-        return wrong(recipe, "train", "accumulate", error, "times batch exceeds 67108864 examples");
+        return gsa_recipe_fail(recipe, "train", "accumulate", error, "times batch exceeds 67108864 examples");
     if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
-        return wrong(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
+        return gsa_recipe_fail(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
     if (v->data_vectors_frozen && !*v->data_vectors)
-        return wrong(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");
+        return gsa_recipe_fail(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");
     return GSA_OK;
 }
 
@@ -227,7 +229,8 @@ static gsa_status check_encoder(const gsa_recipe *recipe, gsa_error *error)
     char section[32];
     if (*recipe->values.model_encoder) return check_additions(recipe, error);
     if (highest == 0)
-        return wrong(recipe, "model", "encoder", error, "is not set: --set model.encoder=SPEC, or a section [encoder.1]");
+        return gsa_recipe_fail(recipe, "model", "encoder", error,
+                               "is not set: --set model.encoder=SPEC, or a section [encoder.1]");
     for (int n = 1; n <= highest; n++) {
         snprintf(section, sizeof section, "encoder.%d", n);
         if (!gsa_ini_find(&recipe->ini, section, "topology"))

@@ -35,6 +35,11 @@ int gsa_recipe_is_default(const gsa_recipe *recipe, int index);
 /* "recipe.ini:12", "--set task.k" or "recipe.ini (default of task.k)": where a value comes from; snprintf-like. */
 int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size);
 
+/* "recipe.ini:12: [section] key " and the sentence: "= 5 is more than 4". GSA_ERR_FORMAT. */
+gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const char *key, gsa_error *error,
+                           const char *sentence, ...) GSA_PRINTF(5, 6);
+gsa_status gsa_recipe_no_train(const gsa_recipe *recipe, gsa_error *error); /* data.train is needed and not set */
+
 /* The highest N of the sections [encoder.N], 0: there is none. */
 int gsa_recipe_sections(const gsa_recipe *recipe);
 
@@ -42,8 +47,9 @@ gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 int gsa_recipe_characters(const gsa_recipe_values *values); /* 1: a stack over characters is asked for */
 /* The stack that the recipe asks for, its topologies and parameters checked against the registry with file:line. */
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry, gsa_stack_spec *spec, gsa_error *error);
-/* The encoder as messages name it. */
+/* Of a sentence about the encoder: what it calls the encoder, and where that stands, to be put in front. */
 const char *gsa_recipe_encoder(const gsa_recipe *recipe);
+gsa_status gsa_recipe_encoder_fail(const gsa_recipe *recipe, gsa_status status, gsa_error *error);
 /* Every part makes a pattern: a wrong name or value is found here. */
 gsa_status gsa_spec_try(const gsa_stack_spec *spec, const gsa_registry *registry, gsa_error *error);
 /* Every pattern promises for itself that nothing of a later token reaches an earlier one; `text` and `task` are for the sentence. */

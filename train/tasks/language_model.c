@@ -52,13 +52,12 @@ typedef struct place {
     int64_t first, last;
 } place;
 
-static gsa_status bad_split(const gsa_recipe_values *v, const char *why, gsa_error *error)
+static gsa_status bad_split(const gsa_recipe *recipe, const char *why, gsa_error *error)
 {
-    return gsa_fail(
-        error, GSA_ERR_ARGUMENT,
-        "data.split = %s: %s; expected two or three shares that add up to at most 1 (0.9,0.05,0.05), or the bytes of "
-        "each split",
-        v->data_split, why);
+    return gsa_recipe_fail(recipe, "data", "split", error,
+                           "= %.100s: %s; expected two or three shares that add up to at most 1 (0.9,0.05,0.05), or the "
+                           "bytes of each split",
+                           recipe->values.data_split, why);
 }
 
 /* Two or three numbers; their count, or 0. */
@@ -75,14 +74,15 @@ static int parse_split(const char *text, double *number)
     return 0;
 }
 
-static gsa_status cut_splits(const language_task *t, const gsa_recipe_values *v, place *places, gsa_error *error)
+static gsa_status cut_splits(const language_task *t, const gsa_recipe *recipe, place *places, gsa_error *error)
 {
+    const gsa_recipe_values *v = &recipe->values;
     double number[GSA_SPLITS] = { 0 }, sum = 0;
     int64_t size = 0, at = 0, wanted = 0;
     const int count = parse_split(v->data_split, number);
     for (int s = 0; s < count; s++) sum += number[s];
     if (t->system->kind(t->system->user, v->data_train, &size) == GSA_FILE_REGULAR && sum > 1 && sum > (double)size)
-        return bad_split(v, "the file has fewer bytes", error);
+        return bad_split(recipe, "the file has fewer bytes", error);
     gsa_status status = GSA_OK;
     double done = 0;
     for (int s = 0; s < count && status == GSA_OK; s++, at = places[s - 1].last) {
@@ -103,7 +103,7 @@ static gsa_status find_splits(const language_task *t, const gsa_task_options *o,
     if (!*v->data_split) return GSA_OK;
     for (int s = 0; s < GSA_SPLITS; s++) places[s].path = "";
     if (!*v->data_train || (o->splits == 0)) return GSA_OK;
-    return cut_splits(t, v, places, error);
+    return cut_splits(t, o->recipe, places, error);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static gsa_status read_split(language_task *t, const gsa_task_options *o, int sp
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (!*from->path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+        return gsa_recipe_no_train(o->recipe, error);
     }
     gsa_stream *s = &t->stream[split];
     gsa_status status = gsa_stream_open(t->system, from->path, t->units.kind, from->first, from->last, counts, s, error);
@@ -197,16 +197,17 @@ static int64_t context_of(const gsa_recipe_values *v)
     return v->data_context < 0 ? window_of(v) / 2 : v->data_context;
 }
 
-static gsa_status check_shares(const gsa_recipe_values *v, gsa_error *error)
+static gsa_status check_shares(const gsa_recipe *recipe, gsa_error *error)
 {
+    const gsa_recipe_values *v = &recipe->values;
     double number[GSA_SPLITS] = { 0 }, sum = 0;
     if (!*v->data_split) return GSA_OK;
     const int count = parse_split(v->data_split, number);
-    if (*v->data_dev || *v->data_test) return bad_split(v, "data.dev and data.test must not be set beside it", error);
+    if (*v->data_dev || *v->data_test) return bad_split(recipe, "data.dev and data.test must not be set beside it", error);
     for (int s = 0; s < count; s++) sum += number[s];
-    if (count == 0) return bad_split(v, "these are no two or three numbers", error);
+    if (count == 0) return bad_split(recipe, "these are no two or three numbers", error);
     for (int s = 0; s < count && sum > 1; s++)
-        if (number[s] != floor(number[s])) return bad_split(v, "the shares add up to more than 1", error);
+        if (number[s] != floor(number[s])) return bad_split(recipe, "the shares add up to more than 1", error);
     return GSA_OK;
 }
 
@@ -215,16 +216,17 @@ static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
     const gsa_recipe_values *v = &recipe->values;
     const int64_t window = window_of(v), context = context_of(v);
     if (v->data_stride > window)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "data.stride = %lld is more than data.window = %lld: tokens would be left out",
-                        (long long)v->data_stride, (long long)window);
+        return gsa_recipe_fail(recipe, "data", "stride", error,
+                               "= %lld is more than window = %lld: tokens would be left out", (long long)v->data_stride,
+                               (long long)window);
     if (context >= window)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.context = %lld, expected less than data.window = %lld",
-                        (long long)context, (long long)window);
+        return gsa_recipe_fail(recipe, "data", "context", error, "= %lld, expected less than window = %lld",
+                               (long long)context, (long long)window);
     if (v->model_position == GSA_POSITION_LEARNED && window > v->model_position_max)
-        return gsa_fail(error, GSA_ERR_LIMIT, "data.window = %lld, and learned positions end at model.position_max = %lld",
-                        (long long)window, (long long)v->model_position_max);
-    return check_shares(v, error);
+        return gsa_recipe_fail(recipe, "data", "window", error,
+                               "= %lld, and learned positions end at model.position_max = %lld", (long long)window,
+                               (long long)v->model_position_max);
+    return check_shares(recipe, error);
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)

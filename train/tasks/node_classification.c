@@ -83,7 +83,7 @@ static gsa_status take_nodes(node_task *t, const gsa_task_options *o, gsa_error 
 {
     char sentence[PATH + 256];
     gsa_recipe_values *v = &o->recipe->values;
-    if (!*v->data_train) return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=NODES.tsv");
+    if (!*v->data_train) return gsa_recipe_no_train(o->recipe, error);
     gsa_status status = gsa_nodes_read(t->system, v->data_train, t->columns, t->encoding, &t->nodes, error);
     if (status == GSA_OK) status = settle_width(t, v, error);
     if (status == GSA_OK) status = read_labels(t, o, error);

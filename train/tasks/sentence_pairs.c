@@ -73,7 +73,7 @@ static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split,
     gsa_sample_of(v, split, &path, &sample);
     if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+        return gsa_recipe_no_train(o->recipe, error);
     }
     gsa_status status = gsa_pairs_read(t->system, path, &t->options, t->columns, pairs, error);
     if (status == GSA_OK) status = gsa_sample_take(&sample, (gsa_text *[]){ &pairs->side[0], &pairs->side[1] }, 2, error);

@@ -159,7 +159,7 @@ static gsa_status read_splits(span_task *t, const gsa_task_options *o, gsa_error
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
         if (!(o->splits >> s & 1)) continue;
         if (!*paths[s] && s == GSA_SPLIT_TRAIN)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+            return gsa_recipe_no_train(o->recipe, error);
         if (!*paths[s]) continue;
         status = read_file(t, s, paths[s], error);
         if (status == GSA_OK) tell(t, o, s);
@@ -254,9 +254,9 @@ static gsa_status check_windows(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
     if (v->data_stride <= v->data_window || v->data_window == 0) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "data.stride = %lld is more than data.window = %lld: tokens between windows would not be read",
-                    (long long)v->data_stride, (long long)v->data_window);
+    return gsa_recipe_fail(recipe, "data", "stride", error,
+                           "= %lld is more than window = %lld: tokens between windows would not be read",
+                           (long long)v->data_stride, (long long)v->data_window);
 }
 
 static gsa_status fill_task(span_task *t, const gsa_task_options *o, gsa_error *error)

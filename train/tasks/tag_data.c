@@ -34,7 +34,7 @@ static gsa_status read_split(tag_task *t, const gsa_task_options *o, int split, 
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (!*paths[split]) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+        return gsa_recipe_no_train(o->recipe, error);
     }
     const gsa_status status = gsa_tagged_read(t->system, paths[split], &t->options, &t->split[split], error);
     return status == GSA_OK ? check_length(&t->split[split].conll, v, error) : status;
@@ -59,16 +59,16 @@ static void tell(const tag_task *t, const gsa_task_options *o, int split)
     o->say(o->context, sentence);
 }
 
-gsa_status gsa_tagging_check_schemes(int32_t read, int32_t learned, int legal, gsa_error *error)
+gsa_status gsa_tagging_check_schemes(const gsa_recipe *recipe, int32_t read, int32_t learned, gsa_error *error)
 {
     if ((read == GSA_SCHEME_NONE) != (learned == GSA_SCHEME_NONE))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "the tags of the data are read as %s (data.scheme), but task.scheme = %s: plain tags and spans are "
-                        "nothing alike",
-                        gsa_scheme_name(read), gsa_scheme_name(learned));
-    if (!legal || read != GSA_SCHEME_NONE) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "task.legal = 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
+        return gsa_recipe_fail(recipe, "task", "scheme", error,
+                               "= %s, but the tags of the data are read as %s (data.scheme): plain tags and spans are "
+                               "nothing alike",
+                               gsa_scheme_name(learned), gsa_scheme_name(read));
+    if (!recipe->values.task_legal || read != GSA_SCHEME_NONE) return GSA_OK;
+    return gsa_recipe_fail(recipe, "task", "legal", error,
+                           "= 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
 }
 
 /* A tag that no scheme has, among others in one, is a slip that would be learned and scored as something else (conlleval takes B_PER for no
@@ -100,7 +100,7 @@ static gsa_status settle_schemes(tag_task *t, const gsa_task_options *o, gsa_err
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK && !told; s++)
         if (s == GSA_SPLIT_TRAIN || t->scheme != GSA_SCHEME_NONE) status = check_tags(&t->split[s].conll, t->scheme, error);
     if (status != GSA_OK) return status;
-    return gsa_tagging_check_schemes(t->scheme, t->learned, t->legal, error);
+    return gsa_tagging_check_schemes(o->recipe, t->scheme, t->learned, error);
 }
 
 /* ---- labels, words, characters ------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ typedef struct tag_task {
 } tag_task;
 
 /* tag_data.c: what is read */
-gsa_status gsa_tagging_check_schemes(int32_t read, int32_t learned, int legal, gsa_error *error);
+gsa_status gsa_tagging_check_schemes(const gsa_recipe *recipe, int32_t read, int32_t learned, gsa_error *error);
 gsa_status gsa_tagging_open(tag_task *task, const gsa_task_options *options, gsa_error *error);
 void gsa_tagging_release_split(tag_task *task, int split);
 gsa_status gsa_tagging_read_lines(void *self, const char *path, gsa_error *error);

@@ -86,7 +86,7 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     gsa_sample_of(v, split, &path, &sample);
     if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+        return gsa_recipe_no_train(o->recipe, error);
     }
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
     gsa_status status = gsa_text_read(t->system, path, &options, text, error);

@@ -52,29 +52,30 @@ static int is_aligned(const gsa_system *system, const char *text)
 static gsa_status check_documents(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
-    const int aligned = is_aligned(recipe->ini.system, v->model_decoder), limited = v->data_previous_tokens > 0;
-    char place[512];
+    const int limited = v->data_previous_tokens > 0;
     if (v->data_documents) return GSA_OK;
-    if (aligned) gsa_recipe_place(recipe, "model", "decoder", place, sizeof place);
-    else gsa_recipe_place(recipe, "data", limited ? "previous_tokens" : "previous", place, sizeof place);
-    if (aligned)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "%s: model.decoder = %s aligns sentences, of which there is one in an example: cross:align=1 is for "
-                        "data.documents = 1",
-                        place, v->model_decoder);
+    if (is_aligned(recipe->ini.system, v->model_decoder))
+        return gsa_recipe_fail(recipe, "model", "decoder", error,
+                               "= %s aligns sentences, of which there is one in an example: cross:align=1 is for "
+                               "data.documents = 1",
+                               v->model_decoder);
     if (v->data_previous == 1 && !limited) return GSA_OK;
-    return gsa_fail(
-        error, GSA_ERR_ARGUMENT, "%s: data.%s = %lld: sentences have others before them with data.documents = 1 alone",
-        place, limited ? "previous_tokens" : "previous", (long long)(limited ? v->data_previous_tokens : v->data_previous));
+    return gsa_recipe_fail(recipe, "data", limited ? "previous_tokens" : "previous", error,
+                           "= %lld: sentences have others before them with data.documents = 1 alone",
+                           (long long)(limited ? v->data_previous_tokens : v->data_previous));
 }
 
 static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
 {
-    if (*recipe->values.model_decoder) return check_documents(recipe, error);
-    return gsa_fail(
-        error, GSA_ERR_ARGUMENT,
-        "translation needs a decoder, such as model.decoder = full:causal=1+cross*3: each token sees those before it "
-        "and the source");
+    const gsa_recipe_values *v = &recipe->values;
+    if (!*v->model_decoder)
+        return gsa_recipe_fail(recipe, "model", "decoder", error,
+                               "is not set: translation needs one, such as full:causal=1+cross*3, in which each token sees "
+                               "those before it and the source");
+    if (!*v->data_source != !*v->data_target)
+        return gsa_recipe_fail(recipe, "data", *v->data_source ? "source" : "target", error,
+                               "is set and %s is not: two files need both, one none", *v->data_source ? "target" : "source");
+    return check_documents(recipe, error);
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)

@@ -25,7 +25,7 @@ static gsa_status read_split(gsa_translation *t, const gsa_task_options *o, int 
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (*paths[split]) return gsa_parallel_read(t->system, paths[split], &t->parallel, t->split[split].text, error);
     if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "data.train is not set: --set data.train=FILE");
+    return gsa_recipe_no_train(o->recipe, error);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------------------ */
