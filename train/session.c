@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "kernels/profile.h"
 #include "train/inputs.h"
+#include "train/settings/idle.h"
 
 double gsa_seconds(void)
 {
@@ -107,6 +108,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
+    if (status == GSA_OK && options->recipe) status = gsa_idle_check(&s->recipe, error);
     if (status == GSA_OK && options->splits) status = check_names(s, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = find_start(s, options, error);

@@ -16,7 +16,7 @@
 
 static const char recipe[] = "[task]\nname = language_modelling\n[data]\nwindow = 16\ntokens = chars\n"
                              "[model]\nhidden = 12\nheads = 3\nffn = 10\nnorm = pre\nembedding = 12\nembedding_std = 1\n"
-                             "position_max = 64\ninput_scale = 2\nhead_hidden = 0\ninit = normal\ninit_scale = 0.4\n"
+                             "input_scale = 2\nhead_hidden = 0\ninit = normal\ninit_scale = 0.4\n"
                              "[train]\nmax_steps = 3\nbatch = 2\n";
 static const char text[] = "the cat sat on the mat.\nthe dog ate the cat.\na rat sat on the dog and the mat.\n";
 
@@ -41,10 +41,10 @@ static void open_world(world *w, const char *encoder, const char *position, int 
     snprintf(sets[0], sizeof sets[0], "model.encoder=%s", encoder);
     snprintf(sets[1], sizeof sets[1], "model.position=%s", position);
     snprintf(sets[2], sizeof sets[2], "model.tied=%d", tied);
-    const char *const overrides[] = { path, sets[0], sets[1], sets[2] };
+    const char *const overrides[] = { path, sets[0], sets[1], sets[2], "model.position_max=64" };
     const gsa_session_options options = { .recipe = w->r.path,
                                           .overrides = overrides,
-                                          .n_overrides = 4,
+                                          .n_overrides = 5,
                                           .threads = 1,
                                           .splits = 1u << GSA_SPLIT_TRAIN,
                                           .backend = w->r.backend,

@@ -6,6 +6,7 @@
 #include "support/suite.h"
 #include "topologies/registry.h"
 #include "train/settings/applies.h"
+#include "train/settings/idle.h"
 
 typedef struct fixture {
     gsa_scratch scratch;
@@ -191,6 +192,8 @@ START_TEST(shipped_recipes_are_read)
     gsa_stack_spec spec;
     snprintf(path, sizeof path, "%s/%s.ini", GSA_RECIPES, shipped[_i]);
     ck_assert_msg(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
+    f.recipe.values.data_vectors = f.recipe.values.data_vocabulary == GSA_WORDS_VECTORS ? "given by --set" : "";
+    ck_assert_msg(gsa_idle_check(&f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
     if (*f.recipe.values.model_encoder && strncmp(f.recipe.values.model_encoder, "file", 4) == 0) { /* a plugin */
         gsa_recipe_release(&f.recipe);
         return;
@@ -442,6 +445,104 @@ START_TEST(nul_byte_and_missing_file)
 }
 END_TEST
 
+/* ---- values that do nothing ------------------------------------------------------------------------------------------------ */
+
+#define SPANS "[task]\nname=span_extraction\n" MODEL
+static const struct {
+    const char *text, *set[2], *says; /* says NULL: the recipe is fine */
+} idle[] = {
+    { MODEL "position_max=600\n",
+      { NULL },
+      "r.ini:3: [model] position_max = 600 does nothing with model.position = 'none': "
+      "it is for model.position = learned" },
+    { MODEL "position_max=600\nposition=learned\n", { NULL }, NULL },
+    { MODEL "position_max=512\n", { NULL }, NULL },                                    /* the default */
+    { MODEL "position_max=600\nposition=learned\n", { "model.position=none" }, NULL }, /* who tries another one */
+    { MODEL, { "model.position_max=600" }, "--set model.position_max: [model] position_max = 600 does nothing" },
+    { MODEL "init=fan_in\ninit_scale=0.1\n",
+      { NULL },
+      "r.ini:4: [model] init_scale = 0.1 does nothing with model.init = "
+      "'fan_in': it is for model.init = normal or uniform" },
+    { MODEL "[train]\nfinal=0.1\n", { NULL }, "it is for train.schedule = linear, cosine or hold_linear" },
+    { MODEL "[train]\nmomentum=0.9\n",
+      { NULL },
+      "r.ini:4: [train] momentum = 0.9 does nothing with train.optimizer = 'adam'" },
+    { MODEL "[train]\nbeta1=0.8\noptimizer=sgd\n", { NULL }, "r.ini:4: [train] beta1 = 0.8 does nothing" },
+    { MODEL "[data]\nsubtrees=1\nformat=tsv\n",
+      { NULL },
+      "r.ini:4: [data] subtrees = 1 does nothing with data.format = 'tsv': "
+      "it is for data.format = auto or sst" },
+    { MODEL "[data]\nsubtrees=1\n", { NULL }, NULL }, /* auto: the file will tell */
+    { MODEL "[data]\nsubtrees=1\nphrase_min=3\nformat=sst\n", { NULL }, NULL },
+    { MODEL "[data]\nphrase_min=3\nformat=sst\n",
+      { NULL },
+      "r.ini:4: [data] phrase_min = 3 does nothing with data.subtrees = '0'" },
+    { MODEL "[data]\nvocabulary=vectors\n",
+      { NULL },
+      "r.ini:4: [data] vocabulary = vectors does nothing with data.vectors not set: "
+      "data.vectors must be set" },
+    { MODEL "[data]\nvocabulary=vectors\nvectors=x\n", { NULL }, NULL },
+    { MODEL "[data]\nvocabulary=data\n", { NULL }, NULL },
+    { MODEL "[data]\nhold=9\ndev=x\n",
+      { NULL },
+      "r.ini:4: [data] hold = 9 does nothing with data.dev = 'x': data.dev must not be set" },
+    { MODEL "[data]\nhold=9\n", { "data.dev=x" }, NULL },
+    { MODEL "[data]\ncolumns=label,text\nformat=sst\n", { NULL }, "r.ini:4: [data] columns = label,text does nothing" },
+    { "[task]\nname=tagging\n" MODEL "character_max=9\n",
+      { NULL },
+      "[model] character_max = 9 does nothing with model.characters not set" },
+    { "[task]\nname=tagging\n" MODEL "character_max=9\ncharacters=none\n",
+      { NULL },
+      "does nothing with model.characters = 'none'" },
+    { SPANS "[data]\nstride=5\n",
+      { NULL },
+      "r.ini:6: [data] stride = 5 does nothing with data.window = '0': data.window must be more than 0" },
+    { SPANS "[data]\nstride=5\nwindow=9\n", { NULL }, NULL },
+    { "[task]\nname=language_modelling\n" MODEL "[data]\nstride=5\n", { NULL }, NULL }, /* 0 is 256 there */
+};
+
+START_TEST(a_value_that_does_nothing)
+{
+    fixture f = must_read(idle[_i].text, idle[_i].set, idle[_i].set[0] ? 1 : 0);
+    const gsa_status status = gsa_idle_check(&f.recipe, &f.error);
+    ck_assert_int_eq(status, idle[_i].says ? GSA_ERR_FORMAT : GSA_OK);
+    if (idle[_i].says)
+        ck_assert_msg(strstr(f.error.text, idle[_i].says) != NULL, "'%s' lacks '%s'", f.error.text, idle[_i].says);
+    done(&f);
+}
+END_TEST
+
+/* "section.name" -> the key; fails where there is none. */
+static const gsa_key *key_of(const char *name)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s.%s", keys[i].section, keys[i].name);
+        if (strcmp(text, name) == 0) return &keys[i];
+    }
+    ck_abort_msg("no key is named %s", name);
+    return NULL;
+}
+
+/* A rule names keys that are there, and of a key with choices no other values. */
+START_TEST(rules_name_what_there_is)
+{
+    const char *key, *other, *values;
+    for (int i = 0; gsa_idle_rule(i, &key, &other, &values); i++) {
+        const char *choices = (key_of(key), key_of(other)->choices);
+        ck_assert_msg(!choices || *values == ' ', "%s: %s", other, values);
+        for (const char *at = values + 1; choices && *at; at += strcspn(at, " ") + 1) {
+            char choice[64], list[512];
+            snprintf(choice, sizeof choice, ",%.*s,", (int)strcspn(at, " "), at);
+            snprintf(list, sizeof list, ",%s,", choices);
+            ck_assert_msg(strstr(list, choice) != NULL, "%s is no choice of %s", choice, other);
+        }
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test good[] = { GSA_TEST(values_defaults_and_places),
@@ -452,8 +553,12 @@ int main(int argc, char **argv)
                                      GSA_TEST(the_list_of_shipped_recipes_is_whole) };
     static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_TEST(sections_add_to_the_text),
                                         GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
-    static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)), GSA_TEST(nul_byte_and_missing_file),
-                                        GSA_TEST(defaults_suit_every_task), GSA_TEST(readers_of_keys) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)),
+                                        GSA_TEST(nul_byte_and_missing_file),
+                                        GSA_TEST(defaults_suit_every_task),
+                                        GSA_TEST(readers_of_keys),
+                                        GSA_LOOP(a_value_that_does_nothing, GSA_COUNT(idle)),
+                                        GSA_TEST(rules_name_what_there_is) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
                                       GSA_CASE("bad", refused, 30) };
     return gsa_run_suite("recipe", cases, GSA_COUNT(cases), argc, argv);

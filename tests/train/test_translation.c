@@ -151,7 +151,7 @@ START_TEST(beams_are_those_of_whole_prefixes)
     static const char *const more[][5] = {
         { "model.tied=1", "data.bpe=4", "model.encoder=full", "model.decoder=full:causal=1+cross", "model.embedding_std=2" },
         { "model.tied=0", "data.bpe=0", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2",
-          "model.init_scale=2" },
+          "model.embedding_std=2" },
         { "model.tied=1", "data.bpe=2", "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross*2",
           "model.embedding_std=2" },
     };

@@ -90,6 +90,9 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     }
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
     gsa_status status = gsa_text_read(t->system, path, &options, text, error);
+    if (status == GSA_OK && options.subtrees && text->format != GSA_TEXT_SST)
+        status = gsa_recipe_fail(o->recipe, "data", "subtrees", error, "= 1: %s is read as %s, whose texts are no trees",
+                                 path, gsa_text_format_name(text->format));
     if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
