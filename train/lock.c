@@ -38,7 +38,7 @@ static gsa_status held(const gsa_system *system, const char *folder, const char 
     int pure;
     read_number(system, path, number, &pure);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "folder '%s' is in use: %s%s trains there; wait for its end, or choose another folder", folder,
+                    "folder '%s' is in use: %s%s writes there; wait for its end, or choose another folder", folder,
                     *number ? "process " : "another process", number);
 }
 

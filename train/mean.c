@@ -5,6 +5,7 @@
 #include "gsa/checkpoint.h"
 #include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
+#include "train/lock.h"
 
 enum { PATH = 4096, NAME = 512 };
 static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copied */
@@ -173,7 +174,8 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
     return status;
 }
 
-static gsa_status write_mean(mean *m, gsa_error *error)
+/* The folder is locked. */
+static gsa_status write_checkpoint(mean *m, gsa_error *error)
 {
     char path[PATH];
     gsa_checkpoint *checkpoint;
@@ -186,6 +188,17 @@ static gsa_status write_mean(mean *m, gsa_error *error)
     if (status == GSA_OK) status = write_model(m, checkpoint, error);
     if (status == GSA_OK) return gsa_checkpoint_commit(checkpoint, 1, error);
     gsa_checkpoint_abandon(checkpoint);
+    return status;
+}
+
+static gsa_status write_mean(mean *m, gsa_error *error)
+{
+    gsa_lock lock;
+    gsa_status status = gsa_make_folders(m->system, m->options->out, error);
+    if (status == GSA_OK) status = gsa_lock_folder(m->system, m->options->out, &lock, error);
+    if (status != GSA_OK) return status;
+    status = write_checkpoint(m, error);
+    gsa_lock_release(&lock);
     return status;
 }
 

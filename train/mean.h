@@ -1,5 +1,8 @@
 /* mean.h - the mean of a run's last checkpoints, as a model of its own (Vaswani et al. 2017, section 6.1). Of each checkpoint the weights
- * that training had then are taken, also where it keeps better ones of an earlier step or their running mean (average.h). */
+ * that training had then are taken, also where it keeps better ones of an earlier step or their running mean (average.h).
+ *
+ * The new folder is locked (lock.h) while it is written. The run's is not: it may be training, or be somebody else's to read. Its checkpoints
+ * are whole, and none changes; one that the run drops while it is read is an error. */
 #ifndef GSA_MEAN_H
 #define GSA_MEAN_H
 #include "graph/system.h"

@@ -11,6 +11,7 @@
 #include "rig.h"
 #include "support/suite.h"
 #include "train/lock.h"
+#include "train/mean.h"
 #include "train/runs/results.h"
 
 /* A process that has the folder's lock, once this returns. */
@@ -49,7 +50,7 @@ START_TEST(one_at_a_time)
     gsa_scratch_open(&s);
     const pid_t child = holder_of(s.folder);
     ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
-    snprintf(wanted, sizeof wanted, "folder '%s' is in use: process %ld trains there", s.folder, (long)child);
+    snprintf(wanted, sizeof wanted, "folder '%s' is in use: process %ld writes there", s.folder, (long)child);
     ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
     gsa_lock_release(&lock); /* of a refusal: nothing */
     kill_now(child);
@@ -57,12 +58,37 @@ START_TEST(one_at_a_time)
     for (int round = 0; round < 3; round++) {
         ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
         ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error), GSA_ERR_ARGUMENT);
-        snprintf(wanted, sizeof wanted, "process %ld trains", (long)getpid());
+        snprintf(wanted, sizeof wanted, "process %ld writes", (long)getpid());
         ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
         gsa_lock_release(&lock);
         ck_assert(!gsa_exists(gsa_scratch_path(&s, "lock")));
     }
     gsa_scratch_close(&s);
+}
+END_TEST
+
+/* gsa average writes as a training does: not beside another process, and leaves no lock. */
+START_TEST(a_mean_is_written_alone)
+{
+    rig r;
+    char run[300], out[300];
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    snprintf(run, sizeof run, "%s/run", r.scratch.folder);
+    snprintf(out, sizeof out, "%s/mean", r.scratch.folder);
+    const gsa_mean_options options = { .run = run, .out = out, .last = 1 };
+    ck_assert_int_eq(mkdir(out, 0700), 0);
+    const pid_t child = holder_of(out);
+    ck_assert_int_eq(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/mean' is in use") != NULL, "%s", r.error.text);
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")));
+    kill_now(child);
+    const pid_t reader = holder_of(run); /* a run that trains */
+    ck_assert_msg(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error) == GSA_OK, "%s", r.error.text);
+    kill_now(reader);
+    ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")) &&
+              !gsa_exists(gsa_scratch_path(&r.scratch, "mean/lock")));
+    rig_close(&r);
 }
 END_TEST
 
@@ -214,7 +240,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test folders[] = { GSA_TEST(one_at_a_time), GSA_TEST(what_is_no_lock_is_left_alone),
-                                        GSA_TEST(many_come_and_go), GSA_TEST(runs_are_refused) };
+                                        GSA_TEST(many_come_and_go), GSA_TEST(runs_are_refused),
+                                        GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
     static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
     return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);
