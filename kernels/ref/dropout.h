@@ -29,4 +29,21 @@ static inline void ref_drop_four(const ref_drop *d, int32_t example, int32_t row
     for (int i = 0; i < 4; i++) factor[i] = words.word[i] < d->limit ? 0 : d->keep;
 }
 
+/* Rows of y from rows of x; `row` makes one of them, whose elements are dropped. */
+typedef struct ref_drop_job {
+    real *y;
+    const real *x;
+    ref_drop drop;
+    const int32_t *row_example, *row_local;
+    int64_t rows, cols, chunk;
+    int accumulate; /* y + what is kept of x */
+    void (*row)(const struct ref_drop_job *job, int64_t row);
+    const void *own; /* the caller's */
+} ref_drop_job;
+
+/* dropout_forward and, with job->accumulate, dropout_backward of the table. The job holds y, x, accumulate, row and own; `cost` is a row's,
+ * as in ref_row_chunk. */
+gsa_status GSA_REF(dropout)(gsa_backend *b, const char *op, ref_drop_job *job, const gsa_dropout *dropout, int64_t rows,
+                            int64_t cols, int64_t cost);
+
 #endif
