@@ -1,8 +1,9 @@
 #include "train/classes.h"
 #include <math.h>
 
-gsa_tensor *gsa_classes_loss(gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+gsa_tensor *gsa_classes_loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
+    (void)self;
     const int32_t *labels = gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
     return labels ? gsa_op_cross_entropy(tape, out, labels, scale) : NULL;
 }

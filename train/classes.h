@@ -5,8 +5,8 @@
 #include "train/vocabulary/labels.h"
 #include "train/task.h"
 
-/* scale sum of the cross entropies. */
-gsa_tensor *gsa_classes_loss(gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
+/* A task's `loss`: scale sum of the cross entropies. */
+gsa_tensor *gsa_classes_loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
 /* Adds one row of out to its unit; hits, found and wanted count class `positive` (-1: none). */
 void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive, int32_t label, gsa_score *unit);
 /* Out [targets, classes] into the batch's units, of rows[unit] rows each; NULL: of one. */

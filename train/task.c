@@ -52,6 +52,29 @@ void gsa_score_add(gsa_score *sum, const gsa_score *unit)
     sum->strict_wanted += unit->strict_wanted;
 }
 
+void gsa_score_numbers(const gsa_score *s, double number[GSA_SCORE_NUMBERS])
+{
+    const double all[GSA_SCORE_NUMBERS] = {
+        s->loss,          s->right,          (double)s->targets,     (double)s->examples,     (double)s->hits,
+        (double)s->found, (double)s->wanted, (double)s->strict_hits, (double)s->strict_found, (double)s->strict_wanted
+    };
+    memcpy(number, all, sizeof all);
+}
+
+gsa_score gsa_score_of(const double x[GSA_SCORE_NUMBERS])
+{
+    return (gsa_score){ .loss = x[0],
+                        .right = x[1],
+                        .targets = (int64_t)x[2],
+                        .examples = (int64_t)x[3],
+                        .hits = (int64_t)x[4],
+                        .found = (int64_t)x[5],
+                        .wanted = (int64_t)x[6],
+                        .strict_hits = (int64_t)x[7],
+                        .strict_found = (int64_t)x[8],
+                        .strict_wanted = (int64_t)x[9] };
+}
+
 double gsa_score_metric(const gsa_task *task, const gsa_score *score)
 {
     if (task->f1) return gsa_f1(score);

@@ -46,6 +46,10 @@ typedef struct gsa_score { /* of one unit (below), or sums over units */
     int64_t strict_hits, strict_found, strict_wanted; /* the same, of spans read strictly (spans.h) */
 } gsa_score;
 
+enum { GSA_SCORE_NUMBERS = 10 }; /* the members of a score, in their order */
+void gsa_score_numbers(const gsa_score *score, double number[GSA_SCORE_NUMBERS]);
+gsa_score gsa_score_of(const double number[GSA_SCORE_NUMBERS]);
+
 typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
     const char *name;
     double value;

@@ -33,6 +33,20 @@ static void check_parameter(gsa_session *s, double (*loss)(gsa_session *, int), 
     free(gradient);
 }
 
+double slopes_loss(gsa_session *s, const int64_t *example, int32_t count, int backward)
+{
+    gsa_error error;
+    double value;
+    gsa_tape *tape = s->model.tape;
+    ck_assert_msg(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error) == GSA_OK, "%s", error.text);
+    gsa_tape_reset(tape, 1, 3, 4);
+    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.1);
+    ck_assert_msg(gsa_tape_status(tape, &error) == GSA_OK, "%s", error.text);
+    ck_assert_int_eq(gsa_tensor_read(s->backend, loss, 0, &value, &error), GSA_OK);
+    if (backward) ck_assert_int_eq(gsa_tape_backward(tape, loss, &error), GSA_OK);
+    return value;
+}
+
 void check_slopes(gsa_session *session, double (*loss)(gsa_session *session, int backward), int stride, int silent)
 {
     gsa_parameters_zero_gradients(session->model.parameters, NULL);

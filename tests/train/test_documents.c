@@ -180,16 +180,7 @@ END_TEST
 static double loss_of(gsa_session *s, int backward)
 {
     static const int64_t example[] = { 3, 0, 6, 7 };
-    gsa_error error;
-    double value;
-    gsa_tape *tape = s->model.tape;
-    fill(s, example, 4);
-    gsa_tape_reset(tape, 1, 3, 4);
-    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.1);
-    ck_assert_msg(gsa_tape_status(tape, &error) == GSA_OK, "%s", error.text);
-    ck_assert_int_eq(gsa_tensor_read(s->backend, loss, 0, &value, &error), GSA_OK);
-    if (backward) ck_assert_int_eq(gsa_tape_backward(tape, loss, &error), GSA_OK);
-    return value;
+    return slopes_loss(s, example, 4, backward);
 }
 
 static const char *const models[][4] = {

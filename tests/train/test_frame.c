@@ -121,7 +121,7 @@ static double loss_of(fixture *f, int training, uint32_t step, int backward)
     double value;
     gsa_tape_reset(f->model.tape, training, 3, step);
     gsa_tensor *out = gsa_learner_forward(&f->model, &f->batch);
-    gsa_tensor *loss = gsa_classes_loss(f->model.tape, out, &f->batch, 1.0 / (double)f->batch.targets);
+    gsa_tensor *loss = gsa_classes_loss(NULL, f->model.tape, out, &f->batch, 1.0 / (double)f->batch.targets);
     ck_assert_msg(gsa_tape_status(f->model.tape, &f->rig.error) == GSA_OK, "%s", f->rig.error.text);
     ck_assert_int_eq(out->rows, f->batch.targets);
     ck_assert_int_eq(gsa_tensor_read(f->rig.backend, loss, 0, &value, NULL), GSA_OK);

@@ -82,16 +82,7 @@ static void open_session(world *w, gsa_session *s, const char *const *more, int 
 static double loss_of(gsa_session *s, int backward)
 {
     static const int64_t example[] = { 0, 1, 2 };
-    gsa_error error;
-    double value;
-    gsa_tape *tape = s->model.tape;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error), GSA_OK);
-    gsa_tape_reset(tape, 1, 3, 4);
-    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.1);
-    ck_assert_msg(gsa_tape_status(tape, &error) == GSA_OK, "%s", error.text);
-    ck_assert_int_eq(gsa_tensor_read(s->backend, loss, 0, &value, &error), GSA_OK);
-    if (backward) ck_assert_int_eq(gsa_tape_backward(tape, loss, &error), GSA_OK);
-    return value;
+    return slopes_loss(s, example, 3, backward);
 }
 
 static const char *const models[][4] = {

@@ -6,7 +6,7 @@
 #include "kernels/philox.h"
 #include "train/score/outcomes.h"
 
-enum { FIELDS = 10, FACTS = 8 };
+enum { FIELDS = GSA_SCORE_NUMBERS, FACTS = 8 };
 
 /* ---- the metric ------------------------------------------------------------------------------------------------------------ */
 
@@ -57,11 +57,9 @@ typedef struct group {
 
 static double field(const gsa_score *s, int index)
 {
-    const double fields[FIELDS] = {
-        s->loss,          s->right,          (double)s->targets,     (double)s->examples,     (double)s->hits,
-        (double)s->found, (double)s->wanted, (double)s->strict_hits, (double)s->strict_found, (double)s->strict_wanted
-    };
-    return fields[index];
+    double number[GSA_SCORE_NUMBERS];
+    gsa_score_numbers(s, number);
+    return number[index];
 }
 
 static const gsa_outcomes *run_of(const group *g, int run)
@@ -110,16 +108,7 @@ static gsa_status group_create(const gsa_system *system, const gsa_pair *pair, i
 static double run_metric(const group *g, const char *name, int run)
 {
     const double *x = g->sum + (ptrdiff_t)run * FIELDS;
-    const gsa_score sum = { .loss = x[0],
-                            .right = x[1],
-                            .targets = (int64_t)x[2],
-                            .examples = (int64_t)x[3],
-                            .hits = (int64_t)x[4],
-                            .found = (int64_t)x[5],
-                            .wanted = (int64_t)x[6],
-                            .strict_hits = (int64_t)x[7],
-                            .strict_found = (int64_t)x[8],
-                            .strict_wanted = (int64_t)x[9] };
+    const gsa_score sum = gsa_score_of(x);
     return metric_of(run_of(g, run)->task, name, &sum);
 }
 

@@ -5,7 +5,7 @@
 #include "gsa/hash.h"
 #include "train/data/lines.h"
 
-enum { FIELDS = 7, STRICT_FIELDS = 10 };
+enum { FIELDS = 7, STRICT_FIELDS = GSA_SCORE_NUMBERS };
 static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
 
 /* ---- the signature --------------------------------------------------------------------------------------------------------- */
@@ -147,16 +147,7 @@ static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row, c
                                         : "expected 10 numbers in brackets, the last 8 whole");
         x[i] = json_number_value(one);
     }
-    *unit = (gsa_score){ .loss = x[0],
-                         .right = x[1],
-                         .targets = (int64_t)x[2],
-                         .examples = (int64_t)x[3],
-                         .hits = (int64_t)x[4],
-                         .found = (int64_t)x[5],
-                         .wanted = (int64_t)x[6],
-                         .strict_hits = (int64_t)x[7],
-                         .strict_found = (int64_t)x[8],
-                         .strict_wanted = (int64_t)x[9] };
+    *unit = gsa_score_of(x);
     return GSA_OK;
 }
 

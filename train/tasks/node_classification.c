@@ -198,12 +198,6 @@ static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
     }
 }
 
-static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
-{
-    (void)self;
-    return gsa_classes_loss(tape, out, batch, scale);
-}
-
 /* A node is a unit. */
 static int64_t units(const void *self, int split, int64_t example)
 {
@@ -262,7 +256,7 @@ const gsa_task gsa_task_node_classification = {
     .lengths = lengths,
     .targets = targets,
     .fill = fill,
-    .loss = loss,
+    .loss = gsa_classes_loss,
     .gold = gold,
     .units = units,
     .score = score,

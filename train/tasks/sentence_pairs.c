@@ -221,32 +221,13 @@ static gsa_tensor *features(const void *self, gsa_tape *tape, const gsa_readout 
     return gsa_op_beside(tape, (gsa_tensor *[]){ ab[0], ab[1], apart, last }, PARTS);
 }
 
-static gsa_status fill_side(const pair_task *t, int split, int side, const int64_t *example, gsa_minibatch *batch,
-                            gsa_error *error)
-{
-    const gsa_text *text = &t->pairs[split].side[side];
-    const int32_t *length = t->length[split][side];
-    int64_t tokens = 0;
-    for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i]];
-    const gsa_status status = gsa_minibatch_sequence_size(batch, side, batch->count, tokens, 0, error);
-    if (status != GSA_OK) return status;
-    const gsa_minibatch_sequence *to = &batch->sequence[side];
-    tokens = 0;
-    for (int32_t i = 0; i < batch->count; i++) {
-        const int64_t e = example[i], first = text->offset[e];
-        memcpy(to->id + tokens, t->id[split][side] + first, (size_t)length[e] * sizeof *to->id);
-        memcpy(to->text + tokens, text->token + first, (size_t)length[e] * sizeof *to->text);
-        to->length[i] = length[e];
-        tokens += length[e];
-    }
-    return GSA_OK;
-}
-
 static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
 {
     const pair_task *t = self;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
-    for (int side = 0; side < 2 && status == GSA_OK; side++) status = fill_side(t, split, side, example, batch, error);
+    for (int side = 0; side < 2 && status == GSA_OK; side++)
+        status = gsa_wordbook_fill(batch, side, example, &t->pairs[split].side[side], t->id[split][side],
+                                   t->length[split][side], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
     for (int32_t i = 0; i < count && status == GSA_OK; i++) batch->label[i] = t->label[split][example[i]];
     return status;
@@ -256,12 +237,6 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
 static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
 {
     gsa_gold_add(hash, &((const pair_task *)self)->pairs[split].side[0].label[example], 1);
-}
-
-static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
-{
-    (void)self;
-    return gsa_classes_loss(tape, out, batch, scale);
 }
 
 /* Of two classes the second in order of bytes is the positive one: 1 of 0 and 1. */
@@ -276,12 +251,6 @@ static int metrics(const gsa_score *score, gsa_fact *facts, int room)
     if (room < 1 || score->found + score->wanted == 0) return 0;
     facts[0] = (gsa_fact){ "f1", gsa_f1(score) };
     return 1;
-}
-
-static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
-{
-    (void)self;
-    gsa_wordbook_signature(values, text, room);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -326,10 +295,10 @@ const gsa_task gsa_task_sentence_pairs = {
     .prepare = prepare,
     .fill = fill,
     .features = features,
-    .loss = loss,
+    .loss = gsa_classes_loss,
     .gold = gold,
     .score = score,
-    .signature = signature,
+    .signature = gsa_wordbook_signature,
     .save = save,
     .facts = facts,
     .metrics = metrics,

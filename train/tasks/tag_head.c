@@ -37,7 +37,7 @@ static gsa_crf_op chain(const tag_task *t, gsa_tape *tape, gsa_tensor *out, cons
 gsa_tensor *gsa_tagging_loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
 {
     const tag_task *t = self;
-    if (!t->crf) return gsa_classes_loss(tape, out, batch, scale);
+    if (!t->crf) return gsa_classes_loss(t, tape, out, batch, scale);
     const gsa_crf_op op = chain(t, tape, out, batch);
     return gsa_op_crf(tape, &op, scale);
 }

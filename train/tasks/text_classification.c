@@ -225,23 +225,12 @@ static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
 static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
 {
     const text_task *t = self;
-    const gsa_text *text = &t->text[split];
-    int64_t tokens = 0;
-    for (int32_t i = 0; i < count; i++) tokens += t->length[split][example[i]];
     gsa_status status = gsa_minibatch_begin(batch, count, error);
-    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, 0, count, tokens, 0, error);
+    if (status == GSA_OK)
+        status = gsa_wordbook_fill(batch, 0, example, &t->text[split], t->id[split], t->length[split], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
-    if (status != GSA_OK) return status;
-    const gsa_minibatch_sequence *to = &batch->sequence[0];
-    tokens = 0;
-    for (int32_t i = 0; i < count; i++) {
-        const int64_t e = example[i], first = text->offset[e], length = t->length[split][e];
-        memcpy(to->id + tokens, t->id[split] + first, (size_t)length * sizeof *to->id);
-        memcpy(to->text + tokens, text->token + first, (size_t)length * sizeof *to->text);
-        to->length[i] = (int32_t)length, batch->label[i] = t->label[split][e];
-        tokens += length;
-    }
-    return GSA_OK;
+    for (int32_t i = 0; i < count && status == GSA_OK; i++) batch->label[i] = t->label[split][example[i]];
+    return status;
 }
 
 /* Labels are numbered by those of the training data. */
@@ -250,21 +239,9 @@ static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
     gsa_gold_add(hash, &((const text_task *)self)->text[split].label[example], 1);
 }
 
-static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
-{
-    (void)self;
-    return gsa_classes_loss(tape, out, batch, scale);
-}
-
 static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
 {
     gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, NULL, unit);
-}
-
-static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
-{
-    (void)self;
-    gsa_wordbook_signature(values, text, room);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -321,10 +298,10 @@ const gsa_task gsa_task_text_classification = {
     .lengths = lengths,
     .prepare = prepare,
     .fill = fill,
-    .loss = loss,
+    .loss = gsa_classes_loss,
     .gold = gold,
     .score = score,
-    .signature = signature,
+    .signature = gsa_wordbook_signature,
     .save = save,
     .facts = facts,
     .read_lines = read_lines,

@@ -1,6 +1,7 @@
 #include "train/vocabulary/wordbook.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { PATH = 4096 };
 
@@ -127,8 +128,28 @@ gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, i
     return GSA_OK;
 }
 
-void gsa_wordbook_signature(const gsa_recipe_values *values, char *text, size_t room)
+gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example, const gsa_text *text,
+                             const int32_t *id, const int32_t *length, gsa_error *error)
 {
+    int64_t tokens = 0;
+    for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i]];
+    const gsa_status status = gsa_minibatch_sequence_size(batch, sequence, batch->count, tokens, 0, error);
+    if (status != GSA_OK) return status;
+    const gsa_minibatch_sequence *to = &batch->sequence[sequence];
+    tokens = 0;
+    for (int32_t i = 0; i < batch->count; i++) {
+        const int64_t e = example[i], first = text->offset[e];
+        memcpy(to->id + tokens, id + first, (size_t)length[e] * sizeof *to->id);
+        memcpy(to->text + tokens, text->token + first, (size_t)length[e] * sizeof *to->text);
+        to->length[i] = length[e];
+        tokens += length[e];
+    }
+    return GSA_OK;
+}
+
+void gsa_wordbook_signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+{
+    (void)self;
     snprintf(text, room, "tokens:%s|case:%s", values->data_tokens == GSA_TOKENS_CHARS ? "chars" : "words",
              values->data_lower ? "lower" : "mixed");
 }

@@ -6,6 +6,7 @@
 #include "gsa/vocabulary.h"
 #include "train/settings/recipe.h"
 #include "train/data/text.h"
+#include "train/minibatch.h"
 #include "train/vocabulary/vectors.h"
 
 typedef struct gsa_wordbook {
@@ -33,7 +34,11 @@ gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backen
 gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, int32_t **id, int32_t **length,
                                gsa_error *error);
 
-/* "tokens:words|case:mixed", for signatures (task.h). */
-void gsa_wordbook_signature(const gsa_recipe_values *values, char *text, size_t room);
+/* The examples' words into a sequence of the batch, with their ids and lengths. */
+gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example, const gsa_text *text,
+                             const int32_t *id, const int32_t *length, gsa_error *error);
+
+/* A task's `signature`: "tokens:words|case:mixed". */
+void gsa_wordbook_signature(const void *self, const gsa_recipe_values *values, char *text, size_t room);
 
 #endif
