@@ -31,10 +31,10 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
         s->backend = o->backend;
         return GSA_OK;
     }
-    if (o->threads < 0 || o->threads > 1024)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 1024", o->threads);
+    if (o->threads < 0 || o->threads > 4096)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 4096", o->threads);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 1024 ? 1024 : (int)cores;
+    const int threads = o->threads > 0 ? o->threads : cores < 1 ? 1 : cores > 4096 ? 4096 : (int)cores;
     s->owns_backend = 1;
     const gsa_status status =
         gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32, threads, &s->backend, error);
