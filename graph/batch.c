@@ -25,6 +25,7 @@ struct gsa_batch {
     int32_t examples, heads;
     kind_layout kind[GSA_MAX_KINDS];
     phase_layout phase[GSA_MAX_PHASES];
+    gsa_memo *memo; /* [GSA_MAX_PHASES] */
 };
 
 gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch, gsa_error *error)
@@ -33,15 +34,25 @@ gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, 
     gsa_batch *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "batch", (int64_t)sizeof *made);
     made->system = gsa_system_or_default(system), made->schema = schema;
-    const gsa_status status = gsa_batch_build(made, NULL, 0, error);
+    made->memo = gsa_alloc_zero(system, GSA_MAX_PHASES, sizeof *made->memo);
+    const gsa_status status = made->memo ? gsa_batch_build(made, NULL, 0, error) :
+                                           gsa_out_of_memory(error, "batch", GSA_MAX_PHASES * (int64_t)sizeof *made->memo);
     if (status != GSA_OK) gsa_batch_release(made);
     else *batch = made;
     return status;
 }
 
+/* What backends know of the arrays, which are about to change or go. */
+static void forget(const gsa_batch *batch)
+{
+    for (int p = 0; p < GSA_MAX_PHASES && batch->memo; p++) gsa_memo_clear(&batch->memo[p]);
+}
+
 void gsa_batch_release(gsa_batch *batch)
 {
     if (!batch) return;
+    forget(batch);
+    gsa_release(batch->system, batch->memo);
     gsa_release(batch->system, batch->memory);
     gsa_release(batch->system, batch);
 }
@@ -247,6 +258,7 @@ static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *i
 static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
 {
     const gsa_schema *s = batch->schema;
+    forget(batch);
     batch->examples = count, batch->heads = count ? gsa_instance_heads(instances[0]) : 1, batch->bytes = 0;
     for (int k = 0; k < s->kinds; k++) lay_kind(batch, k, instances);
     for (int p = 0; p < s->phases; p++) lay_phase(batch, p, instances);
@@ -256,6 +268,7 @@ static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t
     for (int p = 0; p < s->phases; p++) {
         fill_rows(batch, p, instances);
         fill_destinations(batch, p);
+        batch->memo[p].of = in_block(batch, batch->phase[p].run_offset);
     }
     return GSA_OK;
 }
@@ -333,7 +346,8 @@ void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_ed
                           .row_local = view(batch, base, x->row_local),
                           .examples = batch->examples,
                           .block_offset = view(batch, base, x->block_offset),
-                          .blocks = view(batch, base, x->blocks) };
+                          .blocks = view(batch, base, x->blocks),
+                          .memo = &batch->memo[phase] };
     for (int k = 0; k < batch->schema->kinds; k++)
         if (batch->schema->phase[phase].sources >> k & 1)
             edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);

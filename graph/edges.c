@@ -1,6 +1,12 @@
 #include "graph/edges.h"
 #include <inttypes.h>
 
+void gsa_memo_clear(gsa_memo *memo)
+{
+    if (memo->data) memo->release(memo->system, memo->data);
+    *memo = (gsa_memo){ .of = memo->of };
+}
+
 static gsa_status check_sizes(const gsa_edges *e, const char *what, gsa_error *error)
 {
     if (e->rows < 0 || e->rows > INT32_MAX || e->run_total < 0 || e->edge_total < 0)

@@ -107,7 +107,7 @@ static int spread_edges(gsa_tape *tape, const gsa_batch *batch, int phase, int32
     char *base = (char *)(uintptr_t)gsa_tape_upload(tape, host, bytes);
     if (!base) return 0;
     s = lay_out(&e, room, base);
-    *edges = e;
+    *edges = e, edges->memo = NULL;
     edges->rows *= room, edges->run_total *= room, edges->edge_total *= room;
     edges->run_offset = s.run_offset, edges->edge_offset = s.edge_offset, edges->runs = s.runs;
     edges->row_example = s.example, edges->row_local = s.local;

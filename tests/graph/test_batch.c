@@ -267,11 +267,41 @@ START_TEST(nodes_times_heads_stay_below_2_31)
 }
 END_TEST
 
+static void count_release(const gsa_system *system, void *data)
+{
+    (void)system;
+    ++*(int *)data;
+}
+
+/* What a backend keeps with the edges of a batch goes when their arrays do. */
+START_TEST(a_memo_lasts_as_long_as_its_edges)
+{
+    group g;
+    gsa_batch *batch;
+    gsa_edges edges;
+    int released = 0;
+    make(&g, 3, 1, 9);
+    ck_assert_int_eq(gsa_batch_create(NULL, g.schema, &batch, NULL), GSA_OK);
+    for (int round = 1; round <= 3; round++) {
+        ck_assert_int_eq(gsa_batch_build(batch, g.instances, g.count, NULL), GSA_OK);
+        ck_assert_int_eq(released, round - 1);
+        gsa_batch_edges(batch, 0, NULL, &edges);
+        ck_assert_ptr_null(edges.memo->data);
+        ck_assert_ptr_eq(edges.memo->of, edges.run_offset);
+        edges.memo->data = &released, edges.memo->release = count_release;
+    }
+    gsa_batch_release(batch);
+    ck_assert_int_eq(released, 3);
+    release(&g);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test join[] = { GSA_TEST(a_batch_is_the_union_of_its_instances),
                                      GSA_TEST(an_empty_batch_has_its_arrays) };
-    static const gsa_test reuse[] = { GSA_TEST(a_batch_that_fits_allocates_nothing) };
+    static const gsa_test reuse[] = { GSA_TEST(a_batch_that_fits_allocates_nothing),
+                                      GSA_TEST(a_memo_lasts_as_long_as_its_edges) };
     static const gsa_test refused[] = { GSA_TEST(what_cannot_be_joined_leaves_it_empty),
                                         GSA_TEST(nodes_times_heads_stay_below_2_31) };
     static const gsa_case cases[] = { GSA_CASE("union", join, 60), GSA_CASE("reuse", reuse, 60),
