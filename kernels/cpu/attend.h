@@ -27,6 +27,7 @@ typedef struct cpu_block {
     uint32_t first;                              /* place of the first edge in its row */
     const float *k[BLOCK], *v[BLOCK], *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
+    int one_label; /* there are edges, and all have the same: what it adds is worked out once */
 } cpu_block;
 
 /* The next edges of a row, in emission order; 0 when none are left. */
@@ -34,6 +35,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
 {
     int32_t filled = 0;
     block->first += (uint32_t)block->count;
+    block->one_label = walk->run < walk->end;
     while (filled < BLOCK && walk->run < walk->end) {
         const gsa_run run = *walk->run;
         const gsa_part *part = &t->args->parts[run.kind];
@@ -45,6 +47,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
             block->label[filled + i] = run.label + (walk->done + i) * run.label_step;
             block->kind[filled + i] = run.kind, block->source[filled + i] = source;
         }
+        block->one_label &= block->label[filled] == block->label[0] && (take == 1 || run.label_step == 0);
         filled += take, walk->done += take;
         if (walk->done == run.count) walk->run++, walk->done = 0;
     }
@@ -223,16 +226,33 @@ static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, 
     }
 }
 
+/* dots[4 j .. 4 j + 3] = q_{first+j} . r */
+static inline void cpu_label_dots(const ref_attend *t, float *dots, const float *q, const float *r, int32_t first, int32_t heads)
+{
+    vec w[QUADS];
+    for (int32_t h = 0; h < heads; h += QUADS) {
+        for (int32_t j = 0; j < QUADS; j++) {
+            if (h + j < heads) cpu_dots(w + j, q + (int64_t)(first + h + j) * t->dim, &r, 0, NULL, t->dim, 1);
+            else w[j] = vec_zero();
+        }
+        vec_store(dots + 4 * h, vec_fold(w)); /* the dot product stands in the first lane of four */
+        for (int32_t i = 0; i < LANES; i++) dots[4 * h + i] = dots[4 * h + i / 4 * 4];
+    }
+}
+
 /* s_e = scale q.(k_e + r_l) + b_{l,h} of some heads; -inf behind the last edge. */
 static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const float *q, int32_t first, int32_t heads,
                               float *s)
 {
     const int32_t quads = cpu_quads(block->count), rest = block->count % 4;
-    cpu_head_dots(t, s, q, block->k, t->r ? block->r : NULL, first, heads, block->count);
+    float shift[4 * HEADS] = { 0 };
+    cpu_head_dots(t, s, q, block->k, t->r && !block->one_label ? block->r : NULL, first, heads, block->count);
+    if (t->r && block->one_label) cpu_label_dots(t, shift, q, block->r[0], first, heads);
     for (int32_t h = 0; h < heads; h += QUADS) {
         float *group = s + cpu_place(0, h);
+        const vec more = vec_load(shift + 4 * h);
         for (int32_t i = 0; i < quads * LANES; i += LANES)
-            vec_store(group + i, vec_mul(vec_load(group + i), vec_all(t->scale)));
+            vec_store(group + i, vec_mul(vec_add(vec_load(group + i), more), vec_all(t->scale)));
     }
     for (int32_t j = 0; t->bias && j < heads; j++)
         for (int32_t e = 0; e < block->count; e++)

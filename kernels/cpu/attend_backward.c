@@ -6,6 +6,7 @@
 #include <math.h>
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/spread.h"
 #include "kernels/cpu/tile_read.h"
 
@@ -16,6 +17,7 @@ typedef struct back_row { /* some heads of a row with a block; scores stand as a
     int32_t first, heads;
     const float *q, *dout;                                                 /* of the row */
     float p[GROUPS * SCORES], slope[GROUPS * SCORES], ds[GROUPS * SCORES]; /* m_e p_e, ds_e, scale ds_e */
+    float sum[4 * HEADS], scaled[4 * HEADS];                               /* of ds_e and scale ds_e, in each head's four lanes */
     int dead[HEADS];                                                       /* lse is -inf: no gradient */
 } back_row;
 
@@ -57,13 +59,18 @@ static void slopes(back_row *x)
     for (int32_t h = 0; h < x->heads; h += QUADS) {
         const vec l = vec_load(lse + 4 * h), d = vec_load(inner + 4 * h);
         const int32_t from = cpu_place(0, h), end = from + cpu_quads(block->count) * LANES;
+        vec sum = vec_zero();
         for (int32_t i = from; i < end; i += LANES) {
             const vec p = vec_exp(vec_sub(vec_load(x->p + i), l)), m = t->drop.on ? vec_load(factor + i) : vec_all(1);
             const vec slope = vec_mul(p, vec_sub(vec_mul(m, vec_load(x->slope + i)), d));
             vec_store(x->p + i, vec_mul(m, p));
             vec_store(x->slope + i, slope);
             vec_store(x->ds + i, vec_mul(vec_all(t->scale), slope));
+            sum = vec_add(sum, slope);
         }
+        sum = vec_quad_sum(sum);
+        vec_store(x->sum + 4 * h, sum);
+        vec_store(x->scaled + 4 * h, vec_mul(vec_all(t->scale), sum));
     }
 }
 
@@ -73,6 +80,13 @@ static void add_labels(const back_row *x, int32_t j, const ref_label_sums *sums)
     const cpu_block *block = x->block;
     const int32_t at = cpu_place(0, j), head = x->first + j;
     float *dr[BLOCK];
+    if (block->one_label) {
+        const int32_t label = block->label[0];
+        float *row = sums->dr ? sums->dr + (int64_t)label * t->dim : NULL;
+        if (sums->db) sums->db[(int64_t)label * sums->group + head - sums->first_head] += x->sum[4 * j];
+        if (row) cpu_spread(&row, &x->scaled[4 * j], x->q + (int64_t)head * t->dim, 0, t->dim, 1);
+        return;
+    }
     for (int32_t e = 0; sums->dr && e < block->count; e++) dr[e] = sums->dr + (int64_t)block->label[e] * t->dim;
     for (int32_t e = 0; sums->db && e < block->count; e++)
         sums->db[(int64_t)block->label[e] * sums->group + head - sums->first_head] += x->slope[at + cpu_place(e, 0)];
@@ -86,7 +100,8 @@ static void add_queries(const back_row *x, int32_t j)
     const int64_t at = (int64_t)(x->first + j) * t->dim;
     float *dq = (float *)t->args->dq + x->row * t->width + at;
     cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, t->dim, x->block->count);
-    if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, t->dim, x->block->count);
+    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, t->dim, 1);
+    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, t->dim, x->block->count);
 }
 
 /* Of one edge's row of dK or dV the columns from .. of all heads: y += share from_row. */
@@ -170,6 +185,10 @@ static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t las
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     const int64_t end = rows.first + rows.count;
+    const cpu_plan *plan = t->plan;
+    const int32_t *swept = t->dim > 0 ? plan->sweeps.swept : NULL;
+    const int tiles = cpu_tiles_serve(t);
+    int32_t sweep = 0;
     cpu_tile tile;
     cpu_reading reading;
     cpu_spread_plan spread;
@@ -177,18 +196,29 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     int together = -1; /* not known yet */
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
-        if (GSA_CPU(tile_at)(t, row, end, &tile)) {
+        if (tiles && GSA_CPU(plan_tile)(plan, row, &tile)) {
             cpu_read_tile(t, &tile, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
             continue;
         }
+        if (swept && swept[row]) {
+            sweep = swept[row++];
+            continue;
+        }
         if (together < 0) together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
         one_row(t, row++, first, last, sums, together ? &spread : NULL);
     }
+    if (sweep) GSA_CPU(sweep_backward)(t, &plan->sweeps, sweep - 1, first, last, sums);
 }
 
 gsa_status GSA_CPU(attend_backward)(gsa_backend *b, const gsa_attend_args *args)
 {
-    return ref_back(b, args, rows_heads);
+    const ref_attend t = ref_attend_of(args);
+    if (ref_attend_check(b, "attend_backward", args, 1) != GSA_OK) return b->error.status;
+    cpu_plan *plan = GSA_CPU(plan_of)(b, "attend_backward", &t);
+    if (!plan) return b->error.status;
+    const gsa_status status = ref_back(b, args, rows_heads, plan);
+    GSA_CPU(plan_done)(b, args->edges, plan);
+    return status;
 }

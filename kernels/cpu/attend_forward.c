@@ -4,17 +4,17 @@
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct forward_job {
     ref_attend t;
-    int64_t chunk;
+    int64_t chunk, chunks;
+    cpu_plan *plan;
+    int tiles; /* the call may work by tiles */
+    int64_t segments, crossings; /* of sweeps, where the call may work by them */
+    cpu_sweeping sweeping;
 } forward_job;
-
-/* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated (Kahan). */
-typedef struct softmax_state {
-    vec top, sum, lost;
-} softmax_state;
 
 /* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN shows in the sum. */
 static vec top_of(const float *s, int32_t quads, vec top)
@@ -61,7 +61,7 @@ static void keep_scores(const ref_attend *t, int64_t row, const cpu_block *block
 }
 
 /* Writes lse of a group and 1 / sum, 0 where nothing was added. */
-static void finish_group(softmax_state state, float *lse, int32_t heads, float *share)
+static void finish_group(cpu_softmax state, float *lse, int32_t heads, float *share)
 {
     const vec sum = vec_sub(state.sum, state.lost);
     float each[LANES];
@@ -91,7 +91,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     for (int32_t h = 0; h < heads; h += QUADS) {
         float *group = s + cpu_place(0, h);
         const vec top = top_of(group, quads, vec_all(-FLT_MAX)), sum = exponents(group, quads, top);
-        finish_group((softmax_state){ top, sum, vec_zero() }, lse + h, heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
+        finish_group((cpu_softmax){ top, sum, vec_zero() }, lse + h, heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
         multiply_scores(group, quads, share + 4 * h, 0);
     }
     drop(t, row, block, first, heads, s);
@@ -103,7 +103,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
 }
 
 /* Adds the scores of a block to a group's state; returns by what is shrunk what stands so far. */
-static vec absorb(softmax_state *state, float *s, int32_t quads)
+static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 {
     const vec top = top_of(s, quads, state->top), shrink = vec_exp(vec_sub(state->top, top));
     const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)), before = vec_mul(state->sum, shrink);
@@ -112,33 +112,61 @@ static vec absorb(softmax_state *state, float *s, int32_t quads)
     return shrink;
 }
 
-/* Some heads over all blocks of a long row; o is divided by the sums at the end. */
-static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads)
+/* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there before. */
+static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads, cpu_softmax *state,
+                         float *out, int fresh)
 {
-    float *out = (float *)t->args->out + row * t->width, s[GROUPS * SCORES], share[4 * HEADS];
-    softmax_state state[GROUPS];
-    ref_walk walk = ref_walk_of(t->edges, row);
-    cpu_block block;
-    for (int g = 0; g < GROUPS; g++) state[g] = (softmax_state){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
-    block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block)) {
-        cpu_scores(t, &block, (const float *)t->args->q + row * t->width, first, heads, s);
-        keep_scores(t, row, &block, first, heads, s);
-        for (int32_t h = 0; h < heads; h += QUADS)
-            vec_store(share + 4 * h, absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block.count)));
-        drop(t, row, &block, first, heads, s);
-        for (int32_t j = 0; j < heads; j++) {
-            const int64_t at = (int64_t)(first + j) * t->dim;
-            cpu_mix(out + at, block.first == 0 ? NULL : share + 4 * j, s + cpu_place(0, j), block.v, at, t->dim,
-                    block.count);
-        }
+    float s[GROUPS * SCORES], share[4 * HEADS];
+    for (int g = 0; fresh && g < GROUPS; g++) state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
+    cpu_scores(t, block, (const float *)t->args->q + row * t->width, first, heads, s);
+    keep_scores(t, row, block, first, heads, s);
+    for (int32_t h = 0; h < heads; h += QUADS)
+        vec_store(share + 4 * h, absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block->count)));
+    drop(t, row, block, first, heads, s);
+    for (int32_t j = 0; j < heads; j++) {
+        const int64_t at = (int64_t)(first + j) * t->dim;
+        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, t->dim, block->count);
     }
+}
+
+/* Of some heads of a row: lse; out is divided by the sums. */
+static void end_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_softmax *state, float *out)
+{
+    float share[4 * HEADS];
     for (int32_t h = 0; h < heads; h += QUADS)
         finish_group(state[h / QUADS], (float *)t->args->lse + row * t->heads + first + h,
                      heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
     for (int32_t j = 0; j < heads; j++)
         for (int64_t i = (int64_t)(first + j) * t->dim, end = i + t->dim; i < end; i++)
             out[i] = share[4 * j] == 0 ? 0 : share[4 * j] * out[i];
+}
+
+static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads)
+{
+    float *out = (float *)t->args->out + row * t->width;
+    cpu_softmax state[GROUPS];
+    ref_walk walk = ref_walk_of(t->edges, row);
+    cpu_block block;
+    block.first = 0, block.count = 0;
+    while (cpu_next(t, &walk, &block)) absorb_block(t, row, &block, first, heads, state, out, block.first == 0);
+    end_row(t, row, first, heads, state, out);
+}
+
+void GSA_CPU(forward_short)(const ref_attend *t, int64_t row, const cpu_block *block)
+{
+    for (int32_t h = 0; h < t->heads; h += HEADS) short_row(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS);
+}
+
+void GSA_CPU(forward_block)(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state, float *out, int fresh)
+{
+    for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
+        absorb_block(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out, fresh);
+}
+
+void GSA_CPU(forward_end)(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out)
+{
+    for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
+        end_row(t, row, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out);
 }
 
 static void one_row(const ref_attend *t, int64_t row)
@@ -156,27 +184,61 @@ static void one_row(const ref_attend *t, int64_t row)
     if (t->args->weights) finish_weights(t, row);
 }
 
-static void forward_chunk(void *context, int64_t item)
+static void forward_rows(const forward_job *job, int64_t item)
 {
-    const forward_job *job = context;
     const ref_attend *t = &job->t;
     const int64_t last = GSA_CPU(tile_cut)(t->edges, (item + 1) * job->chunk);
+    const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
     cpu_tile tile;
     cpu_reading reading;
     cpu_start_reading(&reading, 0, t->heads, 0);
     for (int64_t row = GSA_CPU(tile_cut)(t->edges, item * job->chunk); row < last;) {
-        const int tiled = GSA_CPU(tile_at)(t, row, last, &tile);
+        const int tiled = job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile);
         if (tiled) cpu_read_tile(t, &tile, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
+        else if (swept && swept[row]) row++;
         else one_row(t, row++);
     }
 }
 
+static void forward_item(void *context, int64_t item)
+{
+    const forward_job *job = context;
+    if (item < job->chunks) forward_rows(job, item);
+    else GSA_CPU(sweep_forward)(&job->t, &job->sweeping, item - job->chunks);
+}
+
+static void join_item(void *context, int64_t item)
+{
+    const forward_job *job = context;
+    GSA_CPU(sweep_join)(&job->t, &job->sweeping, item);
+}
+
+/* Memory for the states of long ranges. Rows whose weights are wanted are not swept. */
+static gsa_status prepare_sweeps(gsa_backend *b, forward_job *job)
+{
+    const ref_attend *t = &job->t;
+    const cpu_sweeps *s = &job->plan->sweeps;
+    const int64_t states = s->slots * cpu_states(t) * (int64_t)sizeof(cpu_softmax);
+    if (s->count == 0 || t->args->weights || t->dim == 0) return GSA_OK;
+    char *memory = gsa_ref_scratch(b, "attend_forward", states + s->shared * t->width * (int64_t)sizeof(float), 1);
+    if (!memory) return b->error.status;
+    job->sweeping = (cpu_sweeping){ s, (cpu_softmax *)(void *)memory, (float *)(void *)(memory + states) };
+    job->segments = s->segments, job->crossings = s->crossings;
+    return GSA_OK;
+}
+
 gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args)
 {
-    const gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
+    gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
     forward_job job = { .t = ref_attend_of(args), .chunk = ref_edge_chunk(args->edges) };
-    gsa_team_run(b->team, ref_items(args->edges->rows, job.chunk), forward_chunk, &job);
-    return GSA_OK;
+    job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
+    job.plan = GSA_CPU(plan_of)(b, "attend_forward", &job.t);
+    if (!job.plan) return b->error.status;
+    status = prepare_sweeps(b, &job);
+    if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
+    if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
+    GSA_CPU(plan_done)(b, args->edges, job.plan);
+    return status;
 }

@@ -47,9 +47,10 @@ static int64_t tiled_rows(const gsa_attend_args *args)
 {
     const ref_attend t = ref_attend_of(args);
     int64_t rows = 0;
+    cpu_tile_room room;
     cpu_tile tile;
-    for (int64_t row = 0; row < args->edges->rows; row++)
-        rows += LANES * GSA_CPU(tile_at)(&t, row, args->edges->rows, &tile);
+    for (int64_t row = 0; row < args->edges->rows && cpu_tiles_serve(&t); row++)
+        rows += LANES * GSA_CPU(tile_find)(args->edges, row, args->edges->rows, cpu_labelled(&t), &room, &tile);
     return rows;
 }
 

@@ -4,17 +4,28 @@
 
 enum {
     LEAST_EDGES = 8,    /* a row, on average */
-    MOST_RUNS = 32,     /* likewise */
+    MOST_RUNS = 128,    /* likewise: a tree of 16 levels has 4 a level */
     MOST_LABELS = 4096, /* of all */
+    NEAR_RUNS = 128,    /* of a row, whose clusters are remembered for the next row */
     DENSITY = 4         /* the columns times LANES are at most this many times the edges */
 };
 
 /* Rows row .. row+LANES-1 follow one another in one example, and the first stands at a multiple of LANES. */
-static int starts_here(const gsa_edges *e, int64_t row, int64_t last)
+int GSA_CPU(tile_starts)(const gsa_edges *e, int64_t row, int64_t last)
 {
     const int64_t end = row + LANES - 1;
     return end < last && e->row_local[row] % LANES == 0 && e->row_local[end] == e->row_local[row] + LANES - 1 &&
            e->row_example[row] == e->row_example[end];
+}
+
+int GSA_CPU(tile_pays)(int64_t columns, int64_t edges)
+{
+    return edges >= LEAST_EDGES * LANES && columns * LANES <= DENSITY * edges;
+}
+
+int64_t GSA_CPU(tile_columns)(int64_t edges)
+{
+    return DENSITY * edges / LANES;
 }
 
 static int touches(const cpu_cluster *x, int32_t kind, int32_t first, int32_t last)
@@ -22,11 +33,17 @@ static int touches(const cpu_cluster *x, int32_t kind, int32_t first, int32_t la
     return x->kind == kind && x->first <= last + 1 && first <= x->last + 1;
 }
 
-/* Adds a range to the clusters, which ascend and do not touch; 0 when there are too many. */
-static int add_range(cpu_tile *tile, int32_t kind, int32_t first, int32_t last)
+static int holds(const cpu_cluster *x, int32_t kind, int32_t first, int32_t last)
 {
-    cpu_cluster *x = tile->cluster;
+    return x->kind == kind && x->first <= first && last <= x->last;
+}
+
+/* Adds a range to the clusters, which ascend and do not touch, and notes where; 0 when there are too many. What the same run of the row
+ * above was added to is looked at first. */
+static int add_range(cpu_tile *tile, cpu_cluster *x, int32_t kind, int32_t first, int32_t last, int *near)
+{
     int at = 0, behind;
+    if (*near < tile->clusters && holds(&x[*near], kind, first, last)) return 1;
     while (at < tile->clusters && (x[at].kind < kind || (x[at].kind == kind && x[at].last + 1 < first))) at++;
     for (behind = at; behind < tile->clusters && touches(&x[behind], kind, first, last); behind++) {
         if (x[behind].first < first) first = x[behind].first;
@@ -36,94 +53,98 @@ static int add_range(cpu_tile *tile, int32_t kind, int32_t first, int32_t last)
     if (behind != at + 1) memmove(x + at + 1, x + behind, sizeof *x * (size_t)(tile->clusters - behind));
     tile->clusters += at + 1 - behind;
     x[at] = (cpu_cluster){ kind, first, last, 0 };
+    *near = at;
     return 1;
 }
 
-static int32_t column_of(const cpu_tile *tile, const gsa_run *run)
+static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int *near)
 {
     const cpu_cluster *x = tile->cluster;
-    while (x->kind != run->kind || x->last < run->first) x++;
-    return x->column + (run->first - x->first);
+    if (!holds(&x[*near], run->kind, run->first, run->first))
+        for (*near = 0; x[*near].kind != run->kind || x[*near].last < run->first; ++*near) {}
+    return x[*near].column + (run->first - x[*near].first);
 }
 
 /* Notes the labels of the tile, after mark; 0 when there are too many. */
-static int name(const gsa_edges *e, int64_t row, cpu_tile *tile)
+static int name(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
 {
     int16_t place[MOST_LABELS];
     if (e->labels > MOST_LABELS || tile->columns > TILE_PLACED) return 0;
     memset(place, -1, sizeof *place * (size_t)e->labels);
-    memset(tile->place, 0, sizeof *tile->place * LANES * (size_t)tile->columns);
-    for (int r = 0; r < LANES; r++)
-        for (int64_t i = e->run_offset[row + r]; i < e->run_offset[row + r + 1]; i++) {
+    memset(room->place, 0, sizeof *room->place * LANES * (size_t)tile->columns);
+    for (int r = 0; r < LANES; r++) {
+        int near[NEAR_RUNS] = { 0 };
+        const int64_t first = e->run_offset[tile->row + r];
+        for (int64_t i = first; i < e->run_offset[tile->row + r + 1]; i++) {
             const gsa_run run = e->runs[i];
             const int32_t step = run.count > 1 ? LANES * run.step : 0;
-            uint16_t *to = tile->place + (int64_t)column_of(tile, &run) * LANES + r;
+            uint16_t *to = room->place + (int64_t)column_of(tile, &run, &near[(i - first) % NEAR_RUNS]) * LANES + r;
             for (int32_t k = 0, label = run.label; k < run.count; k++, label += run.label_step, to += step) {
                 if (place[label] < 0) {
                     if (tile->labels == TILE_LABELS) return 0;
                     place[label] = (int16_t)tile->labels;
-                    tile->label[tile->labels++] = label;
+                    room->label[tile->labels++] = label;
                 }
                 *to = (uint16_t)place[label];
             }
         }
+    }
     return 1;
 }
 
-/* Marks what one row reads; 0 when it reads a source twice. */
-static int mark(cpu_tile *tile, const gsa_run *run, unsigned bit)
+/* Marks what the rows read; 0 when one reads a source twice. */
+static int mark(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
 {
-    const int32_t step = run->count > 1 ? run->step : 0;
-    uint16_t *mask = tile->mask + column_of(tile, run);
-    unsigned seen = 0;
-    for (int32_t i = 0; i < run->count; i++, mask += step) seen |= *mask, *mask = (uint16_t)(*mask | bit);
-    return (seen & bit) == 0;
-}
-
-/* Four rows at a time cost about half more for a column that they read, and nothing for one that they do not. */
-static int sparse(const cpu_tile *tile, int32_t dim)
-{
-    int64_t fours = 0;
-    if (LANES != 16 || dim > SLICE * LANES) return 0;
+    int near[NEAR_RUNS] = { 0 };
+    memset(room->mask, 0, sizeof *room->mask * (size_t)tile->columns);
+    for (int r = 0; r < LANES; r++) {
+        const int64_t first = e->run_offset[tile->row + r];
+        for (int64_t i = first; i < e->run_offset[tile->row + r + 1]; i++) {
+            const gsa_run *run = &e->runs[i];
+            const int32_t step = run->count > 1 ? run->step : 0;
+            uint16_t *mask = room->mask + column_of(tile, run, &near[(i - first) % NEAR_RUNS]);
+            unsigned seen = 0;
+            for (int32_t k = 0; k < run->count; k++, mask += step) seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
+            if (seen >> r & 1) return 0;
+        }
+    }
     for (int32_t c = 0; c < tile->columns; c++)
-        for (unsigned bits = tile->mask[c]; bits; bits >>= 4) fours += (bits & 15) != 0;
-    return 3 * fours < 2 * QUADS * (int64_t)tile->columns;
+        for (unsigned bits = room->mask[c]; bits; bits >>= 4) tile->fours += (bits & 15) != 0;
+    return 1;
 }
 
-static int fill(const gsa_edges *e, int64_t row, int32_t dim, int labelled, cpu_tile *tile)
+/* The clusters of the rows' sources; 0 when they are too many, or runs of another step. */
+static int unite(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
 {
-    const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
+    int near[NEAR_RUNS] = { 0 };
     int64_t columns = 0;
-    tile->row = row, tile->clusters = 0, tile->labels = 0;
-    for (int64_t i = e->run_offset[row]; i < e->run_offset[row + LANES]; i++) {
-        const gsa_run run = e->runs[i];
-        const int32_t last = run.first + (run.count - 1) * run.step;
-        if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
-        if (!add_range(tile, run.kind, last < run.first ? last : run.first, last < run.first ? run.first : last)) return 0;
+    for (int r = 0; r < LANES; r++) {
+        const int64_t first_run = e->run_offset[tile->row + r];
+        for (int64_t i = first_run; i < e->run_offset[tile->row + r + 1]; i++) {
+            const gsa_run run = e->runs[i];
+            const int32_t last = run.first + (run.count - 1) * run.step, low = last < run.first ? last : run.first;
+            if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
+            if (!add_range(tile, room->cluster, run.kind, low, last < run.first ? run.first : last, &near[(i - first_run) % NEAR_RUNS]))
+                return 0;
+        }
     }
     for (int i = 0; i < tile->clusters; i++) {
-        tile->cluster[i].column = (int32_t)columns;
-        columns += tile->cluster[i].last - tile->cluster[i].first + 1;
+        room->cluster[i].column = (int32_t)columns;
+        columns += room->cluster[i].last - room->cluster[i].first + 1;
         if (columns > TILE_COLUMNS) return 0;
     }
-    if (columns * LANES > DENSITY * edges) return 0;
     tile->columns = (int32_t)columns;
-    memset(tile->mask, 0, sizeof *tile->mask * (size_t)columns);
-    for (int r = 0; r < LANES; r++)
-        for (int64_t i = e->run_offset[row + r]; i < e->run_offset[row + r + 1]; i++)
-            if (!mark(tile, &e->runs[i], 1u << r)) return 0;
-    tile->by_fours = sparse(tile, dim);
-    return !labelled || name(e, row, tile);
+    return 1;
 }
 
-int GSA_CPU(tile_at)(const ref_attend *t, int64_t row, int64_t last, cpu_tile *tile)
+int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labelled, cpu_tile_room *room, cpu_tile *tile)
 {
-    const gsa_edges *e = t->edges;
-    if (t->args->weights || t->drop.on || t->dim == 0 || t->dim > TILE_DIM || !e->row_local || !e->row_example) return 0;
-    if (!starts_here(e, row, last)) return 0;
-    if (e->edge_offset[row + LANES] - e->edge_offset[row] < LEAST_EDGES * LANES) return 0;
-    if (e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
-    return fill(e, row, t->dim, t->r || t->bias || t->args->dlabel_vectors || t->args->dlabel_bias, tile);
+    if (!e->row_local || !e->row_example || !GSA_CPU(tile_starts)(e, row, last)) return 0;
+    const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
+    if (edges < LEAST_EDGES * LANES || e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
+    *tile = (cpu_tile){ .row = row, .cluster = room->cluster, .mask = room->mask, .label = room->label, .place = room->place };
+    return unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
+           (!labelled || name(e, tile, room));
 }
 
 int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row)
@@ -131,5 +152,5 @@ int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row)
     if (row >= edges->rows) return edges->rows;
     if (!edges->row_local || !edges->row_example) return row;
     const int64_t start = row - edges->row_local[row] % LANES;
-    return start < row && start >= 0 && starts_here(edges, start, edges->rows) ? start + LANES : row;
+    return start < row && start >= 0 && GSA_CPU(tile_starts)(edges, start, edges->rows) ? start + LANES : row;
 }

@@ -24,14 +24,21 @@ typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's c
 
 typedef struct cpu_tile {
     int64_t row; /* the first */
-    int32_t columns, clusters;
-    int by_fours; /* few rows read a column: scores are worked out for four rows at a time (cpu_score_tile) */
-    cpu_cluster cluster[TILE_CLUSTERS];
-    uint16_t mask[TILE_COLUMNS]; /* bit r: row + r reads the column */
+    int32_t columns, clusters, labels;
+    int32_t fours; /* how often one of its rows' fours reads a column */
+    const cpu_cluster *cluster;
+    const uint16_t *mask; /* [columns]; bit r: row + r reads the column */
     /* Where labels matter: which ones there are, and which one row r reads column c by, as a place among them. */
-    int32_t labels, label[TILE_LABELS];
-    uint16_t place[TILE_PLACED * LANES]; /* [columns][LANES] */
+    const int32_t *label;
+    const uint16_t *place; /* [columns][LANES] */
 } cpu_tile;
+
+typedef struct cpu_tile_room { /* what a tile may need at most */
+    cpu_cluster cluster[TILE_CLUSTERS];
+    uint16_t mask[TILE_COLUMNS];
+    int32_t label[TILE_LABELS];
+    uint16_t place[TILE_PLACED * LANES];
+} cpu_tile_room;
 
 typedef struct cpu_columns { /* at most BLOCK columns of a tile */
     int32_t first, count;
@@ -42,8 +49,30 @@ typedef struct cpu_columns { /* at most BLOCK columns of a tile */
 
 typedef struct cpu_reading cpu_reading; /* tile_read.h */
 
-/* 1 when a tile starts at `row` and pays: then it is filled. Rows from `last` on are another's. */
-int GSA_CPU(tile_at)(const ref_attend *t, int64_t row, int64_t last, cpu_tile *tile);
+/* 1 when a tile starts at `row` and pays: then it stands in `room`. Rows from `last` on are another's. */
+int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labelled, cpu_tile_room *room, cpu_tile *tile);
+
+/* Whether a call can work by tiles at all; whether labels matter to it. */
+static inline int cpu_tiles_serve(const ref_attend *t)
+{
+    return !t->args->weights && !t->drop.on && t->dim > 0 && t->dim <= TILE_DIM;
+}
+static inline int cpu_labelled(const ref_attend *t)
+{
+    return t->r || t->bias || t->args->dlabel_vectors || t->args->dlabel_bias;
+}
+
+/* Few rows read a column: scores are worked out for four rows at a time (cpu_score_tile). That costs about half more for a column that four
+ * rows read, and nothing for one that they do not. */
+static inline int cpu_by_fours(const ref_attend *t, const cpu_tile *tile)
+{
+    return LANES == 16 && t->dim <= SLICE * LANES && 3 * (int64_t)tile->fours < 2 * QUADS * (int64_t)tile->columns;
+}
+
+/* Whether LANES rows from `row` on, which all stand before `last`, may be a tile by where they stand; whether so many columns may be one. */
+int GSA_CPU(tile_starts)(const gsa_edges *e, int64_t row, int64_t last);
+int GSA_CPU(tile_pays)(int64_t columns, int64_t edges);
+int64_t GSA_CPU(tile_columns)(int64_t edges); /* of tiles of so many edges at most */
 
 /* Where a range of rows that starts at `row` may be cut: behind the tile that `row` would stand inside of. */
 int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
@@ -187,14 +216,14 @@ static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, fl
 static inline void cpu_score_tile(const ref_attend *t, const cpu_tile *tile, const cpu_columns *c, float *s, const float *q,
                                   float scale, const float *qt, const float *const *x, int64_t at)
 {
-    if (tile->by_fours) cpu_score_fours(t, c, s, q, scale, x, at);
+    if (cpu_by_fours(t, tile)) cpu_score_fours(t, c, s, q, scale, x, at);
     else cpu_tile_dots(s, qt, x, at, t->dim, c->count);
 }
 
 /* Whether qt is needed. */
 static inline int cpu_turns(const ref_attend *t, const cpu_tile *tile)
 {
-    return !tile->by_fours || (t->r && tile->labels > 0);
+    return !cpu_by_fours(t, tile) || (t->r && tile->labels > 0);
 }
 
 /* Lane r: a_r . b_r of LANES rows. */

@@ -43,7 +43,7 @@ static void prepare(tile_head *x)
     float each[LANES];
     x->column = (int64_t)x->head * t->dim, x->at = x->tile->row * t->width + x->column;
     x->inner = cpu_row_dots((const float *)args->out + x->at, (const float *)args->dout + x->at, t->width, t->dim);
-    if (!x->tile->by_fours) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
+    if (!cpu_by_fours(t, x->tile)) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
     if (cpu_turns(t, x->tile)) cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
     for (int r = 0; r < LANES; r++) {
         const int64_t row = (x->tile->row + r) * t->width;
@@ -158,7 +158,7 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
 {
     for (int r = 0; r < LANES; r++) {
         cpu_block block;
-        block.first = 0, block.count = 0;
+        block.first = 0, block.count = 0, block.one_label = 0;
         for (int32_t i = 0; i < c->count; i++) {
             if (!(c->mask[i] >> r & 1)) continue;
             block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];

@@ -59,6 +59,7 @@ static int finish(float *o, int64_t width, int32_t dim, const float *share)
 static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of)
 {
     const float *vectors[TILE_LABELS];
+    if (tile->labels == 0) return;
     if (t->r) {
         cpu_tile_vectors(t, tile, vectors);
         cpu_tile_dots(of, qt, vectors, 0, t->dim, tile->labels);

@@ -1,0 +1,165 @@
+/* Rows that read ranges which lie over one another: each level of the cpu backend takes them by a sweep over their sources. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "op_cases.h"
+#include "support/suite.h"
+
+static const struct {
+    const char *name;
+    int level;
+} levels[] = { { "AVX2", GSA_CPU_AVX2 }, { "AVX-512", GSA_CPU_AVX512 } };
+
+/* Where the two examples' sources begin. The first is longer than the segments that the forward pass is cut into. */
+static const int32_t start[] = { 0, 1500, 1840 };
+enum { SOURCES = 1840, LEVELS = 12, LABELS = 5 /* of the cases' tables */ };
+
+/* Every level cuts the sources anew, `shift` sources further on; a range in seven has labels that differ from edge to edge, and the last
+ * row of an example reads two ranges. */
+static void make_levels(rig *r, int32_t shift)
+{
+    const int64_t part_rows[1] = { SOURCES };
+    int64_t first[3] = { 0 }, row = 0;
+    edges_begin(&r->maker, 1, part_rows, LABELS);
+    for (int32_t e = 0; e < 2; e++) {
+        int32_t local = 0;
+        for (int32_t j = 1; j < LEVELS; j++)
+            for (int32_t at = start[e] + (j * shift) % (1 << j); at < start[e + 1]; at += 1 << j, row++) {
+                const int32_t left = start[e + 1] - at, count = left < 1 << j ? left : 1 << j,
+                              mixed = row % 7 == 0 && count < LABELS;
+                edges_row(&r->maker, e, local++);
+                edges_run(&r->maker, (gsa_run){ at, count, 1, mixed ? 0 : j % LABELS, mixed, 0 });
+            }
+        edges_row(&r->maker, e, local);
+        edges_run(&r->maker, (gsa_run){ start[e], 3, 1, 1, 0, 0 });
+        edges_run(&r->maker, (gsa_run){ start[e + 1] - 2, 2, -1, 1, 1, 0 });
+        first[e + 1] = ++row;
+    }
+    edges_done(&r->maker, 2, 1, first);
+    rig_graph(r);
+}
+
+static const struct {
+    int heads, dim, flags, shift; /* vectors 1, bias 2, dropout 4, weights 8, gradients of v alone 32, -inf 64 */
+} shapes[] = { { 3, 16, 0, 0 }, { 4, 64, 1, 0 }, { 1, 20, 3, 1 },  { 17, 8, 1, 3 },
+               { 2, 70, 5, 1 }, { 3, 9, 66, 2 }, { 2, 33, 15, 0 }, { 2, 136, 32, 3 } };
+
+START_TEST(sweeps_equal_the_oracle)
+{
+    const op_case *op = &graph_cases[graph_case_count - 1];
+    for (int l = 0; l < GSA_COUNT(levels); l++) {
+        const op_shape shape = { SOURCES, shapes[_i].heads, shapes[_i].dim, 1, shapes[_i].flags };
+        char name[96];
+        rig r;
+        gsa_backend *b;
+        if (!gsa_cpu_has(levels[l].level)) continue;
+        ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 2, &b, NULL), GSA_OK);
+        snprintf(name, sizeof name, "%s, shape %d", levels[l].name, _i);
+        rig_begin(&r, b, 77, RIG_RANDOM, shape);
+        make_levels(&r, shapes[_i].shift);
+        op->setup(&r);
+        ck_assert_int_eq(op->forward(&r), GSA_OK);
+        ck_assert_int_eq(op->backward(&r), GSA_OK);
+        rig_fetch(&r);
+        op->oracle_backward(&r);
+        ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+        ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+        ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+        rig_end(&r);
+        gsa_backend_release(b);
+    }
+}
+END_TEST
+
+enum { HEADS = 5, DIM = 6, WIDTH = HEADS * DIM, ROWS = 2 * SOURCES, COUNT = ROWS * WIDTH };
+
+typedef struct results {
+    float out[COUNT], lse[ROWS * HEADS], dq[COUNT], dk[COUNT], dv[COUNT], dr[LABELS * DIM];
+} results;
+
+/* Forward and backward with numbers that are the same for every call. `bad`: where q, k or v is NaN, -1: nowhere. */
+static void attend(int level, int threads, int vectors, gsa_memo *memo, int bad, int *which, results *to)
+{
+    static float x[5][COUNT];
+    gsa_dice dice = { 9 };
+    rig r = { 0 };
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level, threads, &r.b, NULL), GSA_OK);
+    make_levels(&r, 1);
+    ck_assert_int_le(r.device.rows, ROWS);
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_normal(&dice);
+    if (which) x[*which][bad * WIDTH] = NAN;
+    memset(to, 0, sizeof *to);
+    const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], to->dk, to->dv } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = HEADS,
+                                   .head_dim = DIM,
+                                   .scale = 0.5,
+                                   .q = x[0],
+                                   .parts = parts,
+                                   .label_vectors = vectors ? x[4] : NULL,
+                                   .out = to->out,
+                                   .lse = to->lse,
+                                   .dout = x[3],
+                                   .dq = to->dq,
+                                   .dlabel_vectors = vectors ? to->dr : NULL };
+    if (memo) memo->of = r.device.run_offset, r.device.memo = memo;
+    for (int call = 0; call < 1 + (memo != NULL); call++) ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    if (memo) ck_assert_ptr_nonnull(memo->data);
+    if (memo) gsa_memo_clear(memo);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(threads_and_memos_change_no_bit)
+{
+    static const int threads[] = { 2, 3, 8, 16 };
+    static results want, got;
+    for (int l = 0; l < GSA_COUNT(levels); l++) {
+        if (!gsa_cpu_has(levels[l].level)) continue;
+        attend(levels[l].level, 1, _i, NULL, -1, NULL, &want);
+        for (int i = 0; i < GSA_COUNT(threads); i++) {
+            gsa_memo memo = { 0 };
+            attend(levels[l].level, threads[i], _i, i % 2 ? &memo : NULL, -1, NULL, &got);
+            ck_assert_msg(memcmp(&want, &got, sizeof want) == 0, "%s, %d threads", levels[l].name, threads[i]);
+        }
+    }
+}
+END_TEST
+
+/* A NaN among the sources spoils the rows that read it, and no other. */
+START_TEST(what_is_not_read_does_not_matter)
+{
+    enum { BAD = 777 };
+    static results y;
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int which = 1; which < 3 && gsa_cpu_has(levels[l].level); which++) {
+            rig r = { 0 };
+            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &r.b, NULL), GSA_OK);
+            make_levels(&r, 1);
+            attend(levels[l].level, 1, 0, NULL, BAD, &which, &y);
+            const gsa_edges *e = &r.maker.view;
+            for (int64_t row = 0; row < e->rows; row++) {
+                int reads = 0, clean = 1;
+                for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++)
+                    reads |= e->runs[i].step == 1 && e->runs[i].first <= BAD && BAD < e->runs[i].first + e->runs[i].count;
+                for (int i = 0; i < WIDTH; i++) clean &= isfinite(y.out[row * WIDTH + i]) && isfinite(y.dq[row * WIDTH + i]);
+                ck_assert_msg(clean == !reads, "%s: input %d, row %d", levels[l].name, which, (int)row);
+            }
+            edges_unload(r.b, &r.device);
+            edges_free(&r.maker);
+            gsa_backend_release(r.b);
+        }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test tests[] = { GSA_LOOP(sweeps_equal_the_oracle, GSA_COUNT(shapes)),
+                                      GSA_LOOP(threads_and_memos_change_no_bit, 2),
+                                      GSA_TEST(what_is_not_read_does_not_matter) };
+    static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60) };
+    return gsa_run_suite("cpu_ranges", cases, GSA_COUNT(cases), argc, argv);
+}
