@@ -208,6 +208,13 @@ struct gsa_backend {
     gsa_status (*segment_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
                                            const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols);
+
+    /* ---- steps that repeat. NULL where the backend gains nothing by knowing of them, and always together: callers leave them out.
+     * Between the two the backend may hold back what it is given and launch it as a whole; results, downloads and their bits are the
+     * same. step_end is called after a failure too; an op that fails in between may take with it what was given before it in the step.
+     * *graphs: how many launches stood for many calls; 0: each was queued by itself. */
+    gsa_status (*step_begin)(gsa_backend *b);
+    gsa_status (*step_end)(gsa_backend *b, int *graphs);
 };
 
 /* The complete plain-C backend. threads >= 1. */
@@ -221,8 +228,8 @@ gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa
 int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
 
 /* The backend of a device by name: "cpu" (the fast one; in double ref), "ref" (plain C), "cuda", "cuda-bf16" (GSA_CUDA_BF16 of
- * cuda.h), "auto" (cuda where it can be had, else cpu, whose error then holds the sentence with which a CUDA build was refused its device).
- * A device that is not there is a sentence that says why; nothing else falls back by itself. */
+ * cuda.h), "cuda-graphs" (gsa_cuda_use_graphs of cuda.h), "auto" (cuda where it can be had, else cpu, whose error then holds the sentence
+ * with which a CUDA build was refused its device). A device that is not there is a sentence that says why; nothing else falls back by itself. */
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
                             gsa_error *error);
 

@@ -33,6 +33,10 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
  * windows. The bits of results depend on the rule, not on the run. */
 gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density);
 
+/* From now on the work between step_begin and step_end is captured and launched as graphs (docs/cuda.md); without it those entries are
+ * NULL. Same bits. GSA_ERR_UNSUPPORTED where the backend is another. */
+gsa_status gsa_cuda_use_graphs(gsa_backend *b);
+
 int gsa_cuda_is_built(void); /* 0: this build has no such backend, and the constructor says so */
 
 #ifdef __cplusplus

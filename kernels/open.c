@@ -24,6 +24,15 @@ static gsa_status open_cuda_bf16(const gsa_system *system, int real, int threads
     return status;
 }
 
+static gsa_status open_cuda_graphs(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+{
+    gsa_status status = open_cuda(system, real, threads, backend, error);
+    if (status != GSA_OK || (status = gsa_cuda_use_graphs(*backend)) == GSA_OK) return status;
+    if (error) *error = (*backend)->error;
+    gsa_backend_release(*backend);
+    return status;
+}
+
 /* cuda where it can be had, else cpu; then the backend's error holds the sentence with which cuda was refused. */
 static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
@@ -44,8 +53,9 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
                     { "cpu", open_cpu },
                     { "cuda", open_cuda },
                     { "cuda-bf16", open_cuda_bf16 },
+                    { "cuda-graphs", open_cuda_graphs },
                     { "ref", gsa_backend_ref } };
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strcmp(device, devices[i].name) == 0) return devices[i].open(system, real, threads, backend, error);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, ref, cuda, cuda-bf16 or auto", device);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "device '%s': expected cpu, ref, cuda, cuda-bf16, cuda-graphs or auto", device);
 }

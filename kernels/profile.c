@@ -111,7 +111,7 @@ static gsa_status counted_attend_backward(gsa_backend *b, const gsa_attend_args 
     return timed_attend_backward(b, args);
 }
 
-/* ---- memory and life: the inner backend's ---------------------------------------------------------------------------------------- */
+/* ---- memory, steps and life: the inner backend's ---------------------------------------------------------------------------------------- */
 
 static void *profile_alloc(gsa_backend *b, int64_t bytes)
 {
@@ -125,6 +125,22 @@ static void profile_free(gsa_backend *b, void *at)
 {
     gsa_backend *in = ((profile_state *)b->state)->inner;
     in->free(in, at);
+}
+
+static gsa_status profile_step_begin(gsa_backend *b)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_status status = in->step_begin(in);
+    if (status != GSA_OK) b->error = in->error;
+    return status;
+}
+
+static gsa_status profile_step_end(gsa_backend *b, int *graphs)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_status status = in->step_end(in, graphs);
+    if (status != GSA_OK) b->error = in->error;
+    return status;
 }
 
 static void profile_release(gsa_backend *b)
@@ -147,6 +163,7 @@ static void fill(gsa_backend *b)
     if (in->attend_forward) b->attend_forward = counted_attend_forward;
     if (in->attend_backward) b->attend_backward = counted_attend_backward;
     b->release = profile_release, b->alloc = profile_alloc, b->free = profile_free;
+    if (in->step_begin) b->step_begin = profile_step_begin, b->step_end = profile_step_end;
 }
 
 gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend, gsa_error *error)

@@ -224,6 +224,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
 {
     const gsa_status closed = gsa_log_close(&t->log, status == GSA_OK ? error : NULL);
     if (t->session.backend) gsa_trainer_drop_best(t);
+    gsa_trainer_drop_losses(t);
     gsa_average_release(&t->average);
     gsa_optimiser_release(&t->optimiser);
     gsa_batches_release(&t->batches);
@@ -360,6 +361,15 @@ static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
                     (long long)t->counts.step, t->folder);
 }
 
+static void say_graphs(gsa_trainer *t)
+{
+    char text[128];
+    if (!t->session.backend->step_begin) return;
+    snprintf(text, sizeof text, "%lld of this run's %lld steps were launched as graphs", (long long)t->graph_steps,
+             (long long)t->offered_steps);
+    gsa_trainer_say(t, text);
+}
+
 /* The kept model on dev and test, each unit; the score on test is the result's. */
 static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *error)
 {
@@ -407,6 +417,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
     gsa_status status = create(&t, error);
     if (status == GSA_OK) {
         status = loop(&t, error);
+        if (status == GSA_OK) say_graphs(&t);
         if (status == GSA_OK) status = finish(&t, result, error);
         if (status == GSA_ERR_INTERRUPTED) status = save_interrupted(&t, error);
     }

@@ -105,7 +105,7 @@ static int moves(const gsa_parameter *p)
     return gsa_is_learned(p) && p->value.grad;
 }
 
-static gsa_status measure(gsa_optimiser *o, double *norm, gsa_error *error)
+static gsa_status measure(gsa_optimiser *o, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     gsa_status status = b->zero_fill(b, o->squares, sizeof *o->squares);
@@ -114,8 +114,12 @@ static gsa_status measure(gsa_optimiser *o, double *norm, gsa_error *error)
         if (moves(p)) status = b->sum_squares(b, o->squares, p->value.grad, 1, p->value.rows * p->value.cols);
     }
     if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip);
-    if (status == GSA_OK) status = b->download(b, norm, o->control, sizeof *norm);
     return backend_failed(b, status, error);
+}
+
+static gsa_status follow(gsa_optimiser *o, int i, int64_t first, int64_t count, gsa_error *error)
+{
+    return o->average ? gsa_average_piece(o->average, i, first, count, o->steps + 1, error) : GSA_OK;
 }
 
 /* A parameter, and its running mean: by pieces that stay in the caches of the threads, where there is a mean to follow. */
@@ -124,23 +128,43 @@ static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
     const gsa_backend *b = backend_of(o);
     const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
     const int64_t count = p->value.rows * p->value.cols;
-    const int64_t most =
-        o->average && o->average->mean && b->shares_host_memory ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
+    const int64_t most = o->average && o->average->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
     gsa_status status = GSA_OK;
     for (int64_t first = 0; first < count && status == GSA_OK; first += most) {
         const int64_t piece = count - first < most ? count - first : most;
         if (moves(p)) status = apply(o, i, first, piece, lr, error);
-        if (status == GSA_OK && o->average) status = gsa_average_piece(o->average, i, first, piece, o->steps + 1, error);
+        if (status == GSA_OK) status = follow(o, i, first, piece, error);
+    }
+    return status;
+}
+
+/* On a device all is queued before the norm is known: one that is not finite changes nothing (backend.h). The means follow when it is. */
+static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < o->count && status == GSA_OK; i++) {
+        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+        if (moves(p)) status = apply(o, i, 0, p->value.rows * p->value.cols, lr, error);
+    }
+    if (status == GSA_OK) status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
+    for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) {
+        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+        status = follow(o, i, 0, p->value.rows * p->value.cols, error);
     }
     return status;
 }
 
 gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
-    gsa_status status = measure(o, norm, error);
-    if (status != GSA_OK || !isfinite(*norm)) return status;
-    for (int i = 0; i < o->count && status == GSA_OK; i++) status = advance(o, i, lr, error);
-    if (status == GSA_OK) o->steps++;
+    gsa_backend *b = backend_of(o);
+    gsa_status status = measure(o, error);
+    if (status == GSA_OK && !b->shares_host_memory) status = queue_all(o, lr, norm, error);
+    else if (status == GSA_OK) {
+        status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
+        for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) status = advance(o, i, lr, error);
+    }
+    if (status == GSA_OK && isfinite(*norm)) o->steps++;
     return status;
 }
 

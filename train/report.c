@@ -166,6 +166,7 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     json_object_set_new(r, "steps", json_integer(t->counts.step));
     if (t->best) json_object_set_new(r, "best_step", json_integer(t->counts.best_step));
     if (t->counts.skipped > 0) json_object_set_new(r, "skipped_steps", json_integer(t->counts.skipped));
+    if (s->backend->step_begin) json_object_set_new(r, "graph_steps", json_integer(t->graph_steps));
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
     json_object_set_new(r, "tokens_per_second", gsa_json_number(per((double)t->counts.tokens, seconds)));
     json_object_set_new(r, "parameters", json_integer(gsa_parameters_total(s->model.parameters)));

@@ -1,23 +1,60 @@
 #include "train/step.h"
 #include <math.h>
 
-/* A [1,1] tensor without the detour of gsa_tensor_read, which allocates. */
-static gsa_status read_loss(gsa_backend *b, const gsa_tensor *loss, double *out, gsa_error *error)
+static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *error)
 {
-    float single;
-    const gsa_status status = b->real == GSA_F32 ? b->download(b, &single, loss->data, sizeof single)
-                                                 : b->download(b, out, loss->data, sizeof *out);
-    if (status != GSA_OK) return gsa_fail(error, status, "%s: %s", b->name, b->error.text);
-    if (b->real == GSA_F32) *out = (double)single;
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+}
+
+/* ---- the losses of the pieces stay in the backend's memory until the whole step is queued ------------------------------------- */
+
+static gsa_status loss_room(gsa_trainer *t, int64_t pieces, gsa_error *error)
+{
+    gsa_backend *b = t->session.backend;
+    const int64_t bytes = pieces * b->real_bytes;
+    if (pieces <= t->loss_room) return GSA_OK;
+    gsa_trainer_drop_losses(t);
+    t->losses = b->alloc(b, bytes);
+    if (!t->losses) return gsa_out_of_memory(error, "the losses of a step", bytes);
+    t->loss_room = pieces;
     return GSA_OK;
 }
 
-/* One piece: adds its gradients, and its share of the loss to *sum. `scale` is 1 / targets of the global batch. */
-static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, int64_t to, double scale, double *sum,
+void gsa_trainer_drop_losses(gsa_trainer *t)
+{
+    if (t->losses) t->session.backend->free(t->session.backend, t->losses);
+    t->losses = NULL;
+    t->loss_room = 0;
+}
+
+/* *sum of them in their order. */
+static gsa_status read_losses(gsa_trainer *t, int64_t pieces, double *sum, gsa_error *error)
+{
+    enum { AT_A_TIME = 64 };
+    gsa_backend *b = t->session.backend;
+    union {
+        float f[AT_A_TIME];
+        double d[AT_A_TIME];
+    } read;
+    *sum = 0;
+    for (int64_t from = 0; from < pieces; from += AT_A_TIME) {
+        const int64_t count = pieces - from < AT_A_TIME ? pieces - from : AT_A_TIME;
+        const gsa_status status =
+            b->download(b, &read, (const char *)t->losses + from * b->real_bytes, count * b->real_bytes);
+        if (status != GSA_OK) return backend_failed(b, status, error);
+        for (int64_t i = 0; i < count; i++) *sum += b->real == GSA_F32 ? (double)read.f[i] : read.d[i];
+    }
+    return GSA_OK;
+}
+
+/* ---- forward and backward -------------------------------------------------------------------------------------------------------- */
+
+/* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of the global batch. */
+static gsa_status piece(gsa_trainer *t, int64_t number, const int64_t *example, int64_t from, int64_t to, double scale,
                         gsa_error *error)
 {
     gsa_session *s = &t->session;
-    double loss_now = 0;
+    gsa_backend *b = s->backend;
     const int32_t count = (int32_t)(to - from);
     s->batch.first = (int32_t)from;
     gsa_status status = gsa_session_fill(s, GSA_SPLIT_TRAIN, example + from, count, error);
@@ -27,26 +64,64 @@ static gsa_status piece(gsa_trainer *t, const int64_t *example, int64_t from, in
     s->model.done = (double)t->counts.step / (double)t->schedule.steps;
     gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
-    if (status == GSA_OK) status = read_loss(s->backend, loss, &loss_now, error);
+    if (status == GSA_OK) {
+        char *noted = (char *)t->losses + number * b->real_bytes;
+        status = backend_failed(b, b->copy(b, noted, loss->data, b->real_bytes), error);
+    }
     if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);
-    *sum += loss_now;
     t->step_tokens += s->batch.tokens;
     return status;
 }
 
-static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, double *loss,
-                            gsa_error *error)
+static int64_t count_pieces(const gsa_trainer *t, const int64_t *example, int64_t count)
+{
+    int64_t pieces = 0;
+    for (int64_t from = 0; from < count; from = gsa_batches_piece(&t->batches, example, count, from)) pieces++;
+    return pieces;
+}
+
+static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, gsa_error *error)
 {
     const gsa_session *s = &t->session;
     const int32_t terms = s->model.plan.terms;
     const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
+    int64_t number = 0;
     gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
     for (int64_t from = 0, to; from < count && status == GSA_OK; from = to) {
         to = gsa_batches_piece(&t->batches, example, count, from);
         if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
-        status = piece(t, example, from, to, scale, loss, error);
+        status = piece(t, number++, example, from, to, scale, error);
     }
     return status;
+}
+
+/* ---- the step ------------------------------------------------------------------------------------------------------------------- */
+
+/* All of it is queued before the host asks for a number: the norm and the losses are read at its end. */
+static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, double *loss,
+                             gsa_error *error)
+{
+    const int64_t pieces = count_pieces(t, example, count);
+    gsa_status status = loss_room(t, pieces, error);
+    if (status == GSA_OK) status = gradients(t, example, count, targets, error);
+    if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, &t->norm, error);
+    if (status == GSA_OK) status = read_losses(t, pieces, loss, error);
+    return status;
+}
+
+/* Where the backend can, the step is launched as a whole. */
+static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, double *loss,
+                                gsa_error *error)
+{
+    gsa_backend *b = t->session.backend;
+    int graphs = 0;
+    if (!b->step_begin) return whole_step(t, example, count, targets, loss, error);
+    gsa_status status = backend_failed(b, b->step_begin(b), error);
+    if (status != GSA_OK) return status;
+    status = whole_step(t, example, count, targets, loss, error);
+    const gsa_status ended = b->step_end(b, &graphs);
+    t->offered_steps++, t->graph_steps += graphs > 0;
+    return status == GSA_OK ? backend_failed(b, ended, error) : status;
 }
 
 gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
@@ -57,8 +132,7 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
     const int64_t targets = gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
-    gsa_status status = gradients(t, example, count, targets, &loss, error);
-    if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, &t->norm, error);
+    gsa_status status = repeated_step(t, example, count, targets, &loss, error);
     if (status != GSA_OK) return status;
     const int bad = !isfinite(t->norm);
     if (bad && t->session.recipe.values.train_check_nan)

@@ -48,9 +48,14 @@ typedef struct gsa_trainer {
     double step_clock;               /* clock at the last report */
     int64_t step_steps, step_tokens; /* since then */
     double norm, lr;
+    void *losses; /* of a step's pieces, in the backend's memory */
+    int64_t loss_room;
+    int64_t offered_steps, graph_steps; /* of this process: steps the backend knew of (backend.h: step_begin); of them launched as graphs */
     char *metric; /* "dev_accuracy" */
 } gsa_trainer;
 
+/* step.c */
+void gsa_trainer_drop_losses(gsa_trainer *t);
 /* state.c */
 gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error);

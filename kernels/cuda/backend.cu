@@ -25,8 +25,9 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         b->error = s->loss;
         return s->loss.status;
     }
-    if (error == cudaSuccess) return GSA_OK;
+    if (error == cudaSuccess) return gsa_cuda_count_call(b);
     const char *name = cudaGetErrorName(error), *text = cudaGetErrorString(error);
+    gsa_cuda_drop_capture(b);
     if (!is_sticky(error))
         return gsa_fail(&b->error, error == cudaErrorMemoryAllocation ? GSA_ERR_MEMORY : GSA_ERR_UNSUPPORTED,
                         "cuda: %s at %s:%d: %s (%s)", expression, file_name(file), line, text, name);
@@ -99,6 +100,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b)
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_fault found;
     if (s->serial == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_leave_capture(b));
     GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(&found, s->fault, sizeof found, cudaMemcpyDeviceToHost, s->stream)));
     GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
     s->serial = 0;
@@ -117,6 +119,7 @@ static void cuda_release(gsa_backend *b)
 {
     const gsa_system *system = b->system;
     gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_close_steps(b);
     if (s->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
     gsa_cuda_forget_plans(b);
     gsa_cuda_sparse_close(b);
@@ -125,6 +128,11 @@ static void cuda_release(gsa_backend *b)
     if (s->has_stream) cudaStreamDestroy(s->stream);
     gsa_release(system, s);
     gsa_release(system, b);
+}
+
+int gsa_cuda_is(const gsa_backend *b)
+{
+    return b->release == cuda_release;
 }
 
 static const gsa_cuda_tuning *tuning_for(int capability)
@@ -231,7 +239,7 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
 
 extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
 {
-    if (b->release != cuda_release)
+    if (!gsa_cuda_is(b))
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
                         b->name);
     static const char *const said[] = { "", ", attention by cuSPARSE", ", attention in bf16", ", attention by windows",

@@ -15,6 +15,7 @@ struct gsa_cuda_library {
     int (*create)(blas_handle *);
     int (*destroy)(blas_handle);
     int (*set_stream)(blas_handle, cudaStream_t);
+    int (*set_workspace)(blas_handle, void *, size_t);
     int (*version)(blas_handle, int *);
     int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int, const float *, int,
                     const float *, float *, int);
@@ -38,6 +39,17 @@ static int find(void *library, const char *name, void *function)
     return at != NULL;
 }
 
+/* As much as it would take for itself, so that its choices are the same; but ours, and there for as long as a graph may name it. */
+static gsa_status give_workspace(gsa_backend *b, gsa_cuda_library *l, gsa_error *error)
+{
+    const int64_t bytes = INT64_C(1) << (gsa_cuda_of(b)->tuning->capability >= 90 ? 25 : 22);
+    void *at = gsa_cuda_take(b, "backend cuda: cuBLAS", bytes);
+    const int given = at ? l->set_workspace(l->handle, at, (size_t)bytes) : 0;
+    if (given != 0) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasSetWorkspace failed with status %d", given);
+    if (at == NULL && error) *error = b->error;
+    return at ? GSA_OK : b->error.status;
+}
+
 gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
 {
     gsa_cuda_library *l = (gsa_cuda_library *)gsa_alloc_zero(b->system, 1, sizeof *l);
@@ -48,8 +60,8 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)",
                         dlerror());
     if (!find(l->blas, "cublasCreate_v2", &l->create) || !find(l->blas, "cublasDestroy_v2", &l->destroy) ||
-        !find(l->blas, "cublasSetStream_v2", &l->set_stream) || !find(l->blas, "cublasGetVersion_v2", &l->version) ||
-        !find(l->blas, "cublasSgemm_v2", &l->multiply))
+        !find(l->blas, "cublasSetWorkspace_v2", &l->set_workspace) || !find(l->blas, "cublasSetStream_v2", &l->set_stream) ||
+        !find(l->blas, "cublasGetVersion_v2", &l->version) || !find(l->blas, "cublasSgemm_v2", &l->multiply))
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS lacks a function: %s", dlerror());
     const int created = l->create(&l->handle);
     if (created != 0) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasCreate failed with status %d", created);
@@ -59,7 +71,7 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
     l->version(l->handle, &version);
     snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000, version / 100 % 100, version % 100,
              CUB_MAJOR_VERSION, CUB_MINOR_VERSION);
-    return GSA_OK;
+    return give_workspace(b, l, error);
 }
 
 void gsa_cuda_library_close(gsa_backend *b)

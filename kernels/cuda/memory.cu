@@ -1,4 +1,5 @@
-/* memory.cu - device memory through a cache, uploads through pinned memory.
+/* memory.cu - device memory through a cache, uploads through pinned memory: two stages, filled piece by piece; the host waits only
+ * where it comes back to one whose copies are still on their way.
  *
  * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest
  * kept block that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while
@@ -46,9 +47,11 @@ static gsa_status no_memory(gsa_backend *b, const char *what, int64_t bytes)
                     what, (long long)bytes, s->device, (long long)unused, (long long)total, (long long)s->in_use);
 }
 
-/* From the device; where it is full, once more without what the cache keeps. */
+/* From the device; where it is full, once more without what the cache keeps. What is captured may use what is kept: it is launched
+ * before. */
 static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, void **at)
 {
+    GSA_TRY(gsa_cuda_leave_capture(b));
     cudaError_t error = cudaMalloc(at, (size_t)bytes);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
@@ -80,6 +83,7 @@ void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
             gsa_release(b->system, block);
             return NULL;
         }
+        gsa_cuda_enter_capture(b);
         block->bytes = bytes;
         block->next = s->blocks;
         s->blocks = block;
@@ -133,16 +137,29 @@ static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
     return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
 }
 
-/* The caller's memory is free again at return; the copy from the pinned stage to the device is only queued. */
-static gsa_status upload_piece(gsa_backend *b, char *to, const char *from, size_t bytes)
+/* The stage is full: it may be filled again when what was copied from it has arrived. */
+static gsa_status turn_stage(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    gsa_cuda_stage *stage = &s->stage[s->next_stage];
+    GSA_TRY(gsa_cuda_leave_capture(b));
+    GSA_TRY(GSA_CUDA(b, cudaEventRecord(s->stage[s->next_stage].done, s->stream)));
     s->next_stage = (s->next_stage + 1) % GSA_CUDA_STAGES;
-    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(stage->done)));
-    memcpy(stage->at, from, bytes);
-    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to, stage->at, bytes, cudaMemcpyHostToDevice, s->stream)));
-    return GSA_CUDA(b, cudaEventRecord(stage->done, s->stream));
+    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(s->stage[s->next_stage].done)));
+    s->stage_used = 0;
+    gsa_cuda_enter_capture(b);
+    return GSA_OK;
+}
+
+/* The caller's memory is free again at return; the copy from the pinned stage to the device is only queued, or captured: no byte of the
+ * stage is written again before it has arrived. */
+static gsa_status upload_piece(gsa_backend *b, char *to, const char *from, int64_t bytes)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->stage_used + bytes > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b));
+    char *stage = (char *)s->stage[s->next_stage].at + s->stage_used;
+    s->stage_used += (bytes + 255) / 256 * 256;
+    memcpy(stage, from, (size_t)bytes);
+    return GSA_CUDA(b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, s->stream));
 }
 
 static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
@@ -151,7 +168,7 @@ static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, i
     gsa_cuda_touch_plans(b, to, bytes);
     for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
         const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES ? left : (int64_t)GSA_CUDA_STAGE_BYTES;
-        GSA_TRY(upload_piece(b, (char *)to + at, (const char *)from_host + at, (size_t)piece));
+        GSA_TRY(upload_piece(b, (char *)to + at, (const char *)from_host + at, piece));
     }
     return GSA_OK;
 }
@@ -160,9 +177,12 @@ static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from,
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     GSA_TRY(check_bytes(b, "download", bytes));
+    GSA_TRY(gsa_cuda_leave_capture(b));
     if (bytes > 0) GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to_host, from, (size_t)bytes, cudaMemcpyDeviceToHost, stream)));
     GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(stream)));
-    return gsa_cuda_read_faults(b);
+    const gsa_status status = gsa_cuda_read_faults(b);
+    gsa_cuda_enter_capture(b);
+    return status;
 }
 
 static gsa_status cuda_copy(gsa_backend *b, void *to, const void *from, int64_t bytes)

@@ -97,7 +97,9 @@ static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
     for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_rows[k] = edges->part_rows[k];
     GSA_TRY(gsa_cuda_grid(b, "edges", edges->run_total, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, check_runs, blocks, GSA_ELEMENTS, job));
-    return gsa_cuda_read_faults(b);
+    const gsa_status status = gsa_cuda_read_faults(b);
+    gsa_cuda_enter_capture(b);
+    return status;
 }
 #else
 static gsa_status check_edges(gsa_backend *, const gsa_edges *)
@@ -300,6 +302,7 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
                             const gsa_cuda_plan **plan)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_settle_capture(b);
     gsa_cuda_plan **slot = slot_for(b, edges);
     gsa_status status = GSA_OK;
     if (*slot == NULL) {

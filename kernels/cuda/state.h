@@ -8,6 +8,7 @@
 typedef struct gsa_cuda_plan gsa_cuda_plan;
 typedef struct gsa_cuda_library gsa_cuda_library;
 typedef struct gsa_cuda_sparse gsa_cuda_sparse;
+typedef struct gsa_cuda_steps gsa_cuda_steps;
 
 /* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by
  * download. */
@@ -50,7 +51,8 @@ typedef struct gsa_cuda_state {
     gsa_cuda_block *blocks;
     int64_t in_use, kept;
     gsa_cuda_stage stage[GSA_CUDA_STAGES];
-    int next_stage;
+    int next_stage;     /* the one that is filled */
+    int64_t stage_used; /* bytes of it */
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
@@ -65,6 +67,7 @@ typedef struct gsa_cuda_state {
     gsa_cuda_sparse *sparse; /* NULL until attention is told to use it */
     int attention;           /* enum gsa_cuda_attention */
     double window_reuse, tensor_density; /* the tuning's, until told otherwise */
+    gsa_cuda_steps *steps;   /* NULL: no graphs, every call is queued by itself */
 } gsa_cuda_state;
 
 static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
@@ -90,8 +93,19 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
                    : gsa_cuda_check((b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),          \
                                     "launch of " #kernel, __FILE__, __LINE__))
 
+int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not ours */
+
 /* Blocks for `count` items of `per_block`; more than a grid holds is a sentence. */
 gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks);
+
+/* ---- graph.cu: steps that are launched as graphs. Without them these do nothing */
+/* Before a call that a captured stream forbids: what was captured is launched. After it: what follows is captured again. */
+gsa_status gsa_cuda_leave_capture(gsa_backend *b);
+void gsa_cuda_enter_capture(gsa_backend *b);
+void gsa_cuda_drop_capture(gsa_backend *b);      /* after an error: what was captured never runs, the rest of the step is queued call by call */
+gsa_status gsa_cuda_count_call(gsa_backend *b);  /* after each call: a capture that holds many is launched */
+void gsa_cuda_settle_capture(gsa_backend *b);    /* before plans are used: those that a dropped capture was to make are forgotten */
+void gsa_cuda_close_steps(gsa_backend *b);
 
 /* ---- memory.cu */
 void gsa_cuda_fill_memory(gsa_backend *b);

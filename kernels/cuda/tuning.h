@@ -13,7 +13,8 @@ enum {
      * this). The largest with which no instance spills on sm_75 to sm_90 (tests/simt/spills). */
     GSA_FORWARD_BLOCKS = 5,
     GSA_ROWS_BLOCKS = 4,
-    GSA_SOURCES_BLOCKS = 3
+    GSA_SOURCES_BLOCKS = 3,
+    GSA_GRAPH_CALLS = 64 /* checked calls in a graph at most: the device begins while the host goes on with the next */
 };
 
 /* Chosen at run time by the device's compute capability. */

@@ -693,7 +693,7 @@ static void lost_case(tally *t)
 /* ---- how much is compared ---- */
 static void count_missing(const char *name, void *context)
 {
-    static const char *const memory[] = { "release", "alloc", "free", "upload", "download" };
+    static const char *const memory[] = { "release", "alloc", "free", "upload", "download", "step_begin", "step_end" };
     int known = entry_covered(name, 0);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) known |= strcmp(name, memory[i]) == 0;
     if (!known) fprintf(stderr, "%s: no case covers this entry of gsa_backend\n", name);

@@ -335,12 +335,18 @@ static void run_block(unsigned threads)
     if (m.sticky == cudaSuccess) check_redzones();
 }
 
+cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name)
+{
+    if (m.sticky != cudaSuccess) return m.sticky;
+    if (grid == 0 || grid > 0x7fffffffu || block == 0 || block > MAX_THREADS || block % WARP != 0)
+        return simt_fail(cudaErrorInvalidConfiguration, 0, "%s: %u blocks of %u threads", name, grid, block);
+    return cudaSuccess;
+}
+
 cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *), const void *kernel)
 {
     if (m.sticky != cudaSuccess) return m.sticky;
     m.launches++;
-    if (grid == 0 || grid > 0x7fffffffu || block == 0 || block > MAX_THREADS || block % WARP != 0)
-        return simt_fail(cudaErrorInvalidConfiguration, 0, "%s: %u blocks of %u threads", name, grid, block);
     m.name = name, m.call = call, m.kernel = kernel;
     gridDim = (simt_index){ grid, 1, 1 };
     blockDim = (simt_index){ block, 1, 1 };

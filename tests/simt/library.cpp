@@ -3,17 +3,12 @@
 #include "kernels/cuda/library.h"
 #include <stdlib.h>
 
-/* Device memory is shut outside kernels and copies. */
-struct visible {
-    visible()
-    {
-        simt_device_visible(1);
-    }
-    ~visible()
-    {
-        simt_device_visible(0);
-    }
-};
+/* Every call is queued on the stream as the library's kernels would be: arguments are kept, and what they point to is read when
+ * its turn comes. */
+template <class F> static gsa_status queue(gsa_backend *b, const char *name, const F &f)
+{
+    return GSA_CUDA(b, simt_library(gsa_cuda_of(b)->stream, name, f));
+}
 
 gsa_status gsa_cuda_library_open(gsa_backend *, gsa_error *)
 {
@@ -29,40 +24,37 @@ const char *gsa_cuda_library_name(gsa_backend *)
     return "plain loops of the executor";
 }
 
-gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
+gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product)
 {
-    GSA_TRY(GSA_CUDA(b, simt_sticky()));
-    const visible open;
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) {
-            float *c = p->c + i * p->ldc + j, sum = 0;
-            for (int64_t l = 0; l < p->k; l++)
-                sum += p->a[p->transpose_a ? l * p->lda + i : i * p->lda + l] *
-                       p->b[p->transpose_b ? j * p->ldb + l : l * p->ldb + j];
-            *c = p->alpha * sum + (p->accumulate ? *c : 0);
-        }
-    return GSA_OK;
+    const gsa_cuda_product p = *product;
+    return queue(b, "cublasSgemm", [=] {
+        for (int64_t i = 0; i < p.m; i++)
+            for (int64_t j = 0; j < p.n; j++) {
+                float *c = p.c + i * p.ldc + j, sum = 0;
+                for (int64_t l = 0; l < p.k; l++)
+                    sum += p.a[p.transpose_a ? l * p.lda + i : i * p.lda + l] *
+                           p.b[p.transpose_b ? j * p.ldb + l : l * p.ldb + j];
+                *c = p.alpha * sum + (p.accumulate ? *c : 0);
+            }
+    });
 }
 
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 {
-    GSA_TRY(GSA_CUDA(b, simt_sticky()));
-    const visible open;
-    int64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t next = sum + at[i];
-        at[i] = sum;
-        sum = next;
-    }
-    return GSA_OK;
+    return queue(b, "ExclusiveSum", [=] {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t next = sum + at[i];
+            at[i] = sum;
+            sum = next;
+        }
+    });
 }
 
 /* A counting sort a byte at a time: stable, as CUB's. */
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
-                         const int64_t *values, int64_t count, int bits)
+static void sort(uint32_t *keys_out, const uint32_t *keys, int64_t *values_out, const int64_t *values, int64_t count,
+                 int bits)
 {
-    GSA_TRY(GSA_CUDA(b, simt_sticky()));
-    const visible open;
     int64_t *order = (int64_t *)calloc((size_t)count + 1, sizeof *order),
             *next = (int64_t *)calloc((size_t)count + 1, sizeof *next);
     if (order == NULL || next == NULL) abort();
@@ -78,7 +70,12 @@ gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *key
     for (int64_t i = 0; i < count; i++) keys_out[i] = keys[order[i]], values_out[i] = values[order[i]];
     free(order);
     free(next);
-    return GSA_OK;
+}
+
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
+                         const int64_t *values, int64_t count, int bits)
+{
+    return queue(b, "SortPairs", [=] { sort(keys_out, keys, values_out, values, count, bits); });
 }
 
 gsa_status gsa_cuda_sparse_open(gsa_backend *b)
@@ -90,31 +87,31 @@ void gsa_cuda_sparse_close(gsa_backend *)
 {
 }
 
-gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows, const float *columns, int64_t width,
-                           int64_t stride, float alpha)
+gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *matrix, const float *rows, const float *columns,
+                           int64_t width, int64_t stride, float alpha)
 {
-    GSA_TRY(GSA_CUDA(b, simt_sticky()));
-    const visible open;
-    for (int64_t row = 0; row < m->rows; row++)
-        for (int32_t e = m->offset[row]; e < m->offset[row + 1]; e++) {
-            float sum = 0;
-            for (int64_t c = 0; c < width; c++) sum += rows[row * stride + c] * columns[m->column[e] * stride + c];
-            m->value[e] = alpha * sum;
-        }
-    return GSA_OK;
+    const gsa_cuda_csr m = *matrix;
+    return queue(b, "cusparseSDDMM", [=] {
+        for (int64_t row = 0; row < m.rows; row++)
+            for (int32_t e = m.offset[row]; e < m.offset[row + 1]; e++) {
+                float sum = 0;
+                for (int64_t c = 0; c < width; c++) sum += rows[row * stride + c] * columns[m.column[e] * stride + c];
+                m.value[e] = alpha * sum;
+            }
+    });
 }
 
-gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x, int64_t width,
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *matrix, float *c, const float *x, int64_t width,
                                     int64_t stride, float alpha, int accumulate)
 {
-    GSA_TRY(GSA_CUDA(b, simt_sticky()));
-    const visible open;
-    for (int64_t row = 0; row < m->rows; row++)
-        for (int64_t at = row * stride; at < row * stride + width; at++) {
-            float sum = 0;
-            for (int32_t e = m->offset[row]; e < m->offset[row + 1]; e++)
-                sum += m->value[e] * x[m->column[e] * stride + at - row * stride];
-            c[at] = alpha * sum + (accumulate ? c[at] : 0);
-        }
-    return GSA_OK;
+    const gsa_cuda_csr m = *matrix;
+    return queue(b, "cusparseSpMM", [=] {
+        for (int64_t row = 0; row < m.rows; row++)
+            for (int64_t at = row * stride; at < row * stride + width; at++) {
+                float sum = 0;
+                for (int32_t e = m.offset[row]; e < m.offset[row + 1]; e++)
+                    sum += m.value[e] * x[m.column[e] * stride + at - row * stride];
+                c[at] = alpha * sum + (accumulate ? c[at] : 0);
+            }
+    });
 }

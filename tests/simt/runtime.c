@@ -1,4 +1,4 @@
-/* runtime.c - the executor's device memory, copies and the rest of the runtime API. */
+/* runtime.c - the executor's device memory, copies, devices and errors. */
 #define _GNU_SOURCE
 #include "simt.h"
 #include <stdio.h>
@@ -51,6 +51,14 @@ int64_t simt_live(void)
 {
     return mem.live;
 }
+void simt_count_live(int more)
+{
+    mem.live += more;
+}
+int simt_allocation_fails(void)
+{
+    return mem.countdown > 0 && --mem.countdown == 0;
+}
 
 void simt_device_visible(int yes)
 {
@@ -64,9 +72,10 @@ void simt_device_visible(int yes)
 static cudaError_t take(void **at, size_t bytes, int pinned)
 {
     *at = NULL;
+    if (simt_unsafe("an allocation") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if (mem.countdown > 0 && --mem.countdown == 0)
+    if (simt_allocation_fails())
         return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
     if (!pinned && (int64_t)bytes > mem.total - mem.used)
         return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
@@ -82,8 +91,11 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     return cudaSuccess;
 }
 
+/* Waits for the device, as cudaFree does. */
 static cudaError_t give(void *at, int pinned)
 {
+    if (simt_unsafe("a free") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+    simt_catch_up();
     if (at == NULL) return simt_sticky();
     for (block **link = &mem.blocks; *link; link = &(*link)->next) {
         block *b = *link;
@@ -131,34 +143,52 @@ static int on_device(const void *at, size_t bytes)
     return 0;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+int simt_is_pinned(const void *at, size_t bytes)
 {
-    (void)stream;
+    for (const block *b = mem.blocks; b; b = b->next)
+        if (b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes) return 1;
+    return 0;
+}
+
+cudaError_t simt_move_fits(const simt_work *w)
+{
+    if (w->what == SIMT_FILL)
+        return on_device(w->to, w->bytes)
+                   ? cudaSuccess
+                   : simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", w->bytes);
+    if ((w->kind != cudaMemcpyDeviceToHost) != on_device(w->to, w->bytes) ||
+        (w->kind != cudaMemcpyHostToDevice) != on_device(w->from, w->bytes))
+        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says", w->bytes);
+    return cudaSuccess;
+}
+
+cudaError_t simt_move(const simt_work *w)
+{
     if (simt_sticky() != cudaSuccess) return simt_sticky();
-    if (bytes == 0) return cudaSuccess;
-    if ((kind != cudaMemcpyDeviceToHost) != on_device(to, bytes) ||
-        (kind != cudaMemcpyHostToDevice) != on_device(from, bytes))
-        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says", bytes);
+    if (simt_move_fits(w) != cudaSuccess) /* it fitted when it was queued: the memory is gone */
+        return simt_fail(cudaErrorIllegalAddress, 1, "a queued copy or fill of %zu bytes meets freed memory", w->bytes);
     simt_device_visible(1);
-    memmove(to, from, bytes);
+    if (w->what == SIMT_COPY) memmove(w->to, w->from, w->bytes);
+    else memset(w->to, w->byte, w->bytes);
     simt_device_visible(0);
     return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    const simt_work work = { .what = SIMT_COPY, .name = "a copy", .to = to, .from = from, .bytes = bytes, .kind = kind };
+    if (simt_sticky() != cudaSuccess) return simt_sticky();
+    return bytes == 0 ? cudaSuccess : simt_submit(stream, &work, NULL);
 }
 
 cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t stream)
 {
-    (void)stream;
+    const simt_work work = { .what = SIMT_FILL, .name = "a fill", .to = at, .bytes = bytes, .byte = byte };
     if (simt_sticky() != cudaSuccess) return simt_sticky();
-    if (bytes == 0) return cudaSuccess;
-    if (!on_device(at, bytes))
-        return simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", bytes);
-    simt_device_visible(1);
-    memset(at, byte, bytes);
-    simt_device_visible(0);
-    return cudaSuccess;
+    return bytes == 0 ? cudaSuccess : simt_submit(stream, &work, NULL);
 }
 
-/* ---- devices, streams, events: everything is done when a call returns ------------------------------------------------ */
+/* ---- devices, errors ------------------------------------------------------------------------------------------------- */
 cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = mem.devices;
@@ -175,44 +205,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int dev
     *value = what == cudaDevAttrMultiProcessorCount ? 4 : what == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
     return simt_sticky();
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
-{
-    (void)flags;
-    *stream = NULL;
-    return simt_sticky();
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    (void)stream;
-    return simt_sticky();
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    (void)stream;
-    return simt_sticky();
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
-{
-    (void)flags;
-    *event = NULL;
-    return simt_sticky();
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    (void)event;
-    return simt_sticky();
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    (void)event, (void)stream;
-    return simt_sticky();
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    (void)event;
-    return simt_sticky();
-}
-
 const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
@@ -230,6 +222,16 @@ const char *cudaGetErrorName(cudaError_t error)
         return "cudaErrorInvalidDevice";
     case cudaErrorIllegalAddress:
         return "cudaErrorIllegalAddress";
+    case cudaErrorIllegalState:
+        return "cudaErrorIllegalState";
+    case cudaErrorStreamCaptureUnsupported:
+        return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+        return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorCapturedEvent:
+        return "cudaErrorCapturedEvent";
+    case cudaErrorGraphExecUpdateFailure:
+        return "cudaErrorGraphExecUpdateFailure";
     default:
         return "cudaErrorLaunchFailure";
     }

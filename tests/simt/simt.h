@@ -58,8 +58,13 @@ typedef enum cudaError {
     cudaErrorInvalidConfiguration = 9,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorIllegalState = 401,
     cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchFailure = 719
+    cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorCapturedEvent = 907,
+    cudaErrorGraphExecUpdateFailure = 910
 } cudaError_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaDeviceAttr {
@@ -70,6 +75,13 @@ enum cudaDeviceAttr {
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostAllocDefault = 0 };
 typedef struct simt_stream *cudaStream_t;
 typedef struct simt_event *cudaEvent_t;
+typedef struct simt_graph *cudaGraph_t, *cudaGraphExec_t;
+typedef struct simt_work *cudaGraphNode_t;
+typedef struct cudaGraphExecUpdateResultInfo {
+    int result;
+    cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device);
@@ -87,6 +99,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -101,11 +121,36 @@ void simt_break(cudaError_t error);                    /* from now on every call
 void simt_memory(int64_t bytes);                       /* the device has this much in all; default 1 GiB */
 void simt_fail_malloc(int64_t nth);                    /* the nth allocation from now on fails; 0: none */
 void simt_devices(int count);                          /* default 1 */
-int64_t simt_live(void);                               /* allocations that nobody freed */
+int64_t simt_live(void);                               /* allocations, graphs and events that nobody freed */
 int64_t simt_launches(void);
+void simt_late(int yes);                               /* what streams are given runs when somebody waits for it, not before */
+void simt_refuse_updates(int count);                   /* so many updates of graphs from now on are refused */
+void simt_invalidate(int64_t nth);                     /* the nth call that a capture records from now on invalidates it; 0: none */
 
-/* ---- launch.c's half of the machine, seen by runtime.c */
+/* ---- what a stream does: a launch, a library's call (block 0), a copy, a fill; stream.c keeps them, launch.c and runtime.c do them */
+enum simt_what { SIMT_CALL, SIMT_COPY, SIMT_FILL };
+typedef struct simt_work {
+    struct simt_work *next;
+    enum simt_what what;
+    unsigned grid, block;
+    const char *name;
+    void (*call)(const void *);
+    void *to;
+    const void *from;
+    size_t bytes, size; /* of the copy; of the closure behind this struct */
+    enum cudaMemcpyKind kind;
+    int byte, unused;
+} simt_work;
+cudaError_t simt_submit(cudaStream_t stream, const simt_work *work, const void *closure);
 cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *), const void *kernel);
+cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name);
+cudaError_t simt_move(const simt_work *work);       /* a copy or a fill, now */
+cudaError_t simt_move_fits(const simt_work *work);
+int simt_is_pinned(const void *at, size_t bytes);
+cudaError_t simt_unsafe(const char *call);          /* a call that no thread may make while one of its streams is captured */
+void simt_catch_up(void);                           /* everything that streams were given runs */
+int simt_allocation_fails(void);                    /* counts towards simt_fail_malloc */
+void simt_count_live(int more);
 void simt_device_visible(int yes);
 int simt_in_kernel(void);
 cudaError_t simt_fail(cudaError_t error, int sticky, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -134,12 +179,32 @@ template <class F> static inline void simt_call(const void *f)
 {
     (*(const F *)f)();
 }
-template <class F> static inline cudaError_t simt_launch_of(unsigned grid, unsigned block, const char *name, const F &f)
+template <class F>
+static inline cudaError_t simt_launch_of(cudaStream_t stream, unsigned grid, unsigned block, const char *name, const F &f)
 {
-    return simt_launch(grid, block, name, simt_call<F>, &f);
+    static_assert(__is_trivially_copyable(F), "a kernel's arguments are kept byte by byte");
+    simt_work work = {};
+    work.what = SIMT_CALL, work.grid = grid, work.block = block, work.name = name, work.call = simt_call<F>;
+    work.size = sizeof f;
+    return simt_submit(stream, &work, &f);
+}
+/* Arguments are evaluated at the launch, as what the kernel takes. */
+template <class T> struct simt_same {
+    typedef T type;
+};
+template <class... P>
+static inline cudaError_t simt_launch_kernel(cudaStream_t stream, unsigned grid, unsigned block, const char *name,
+                                             void (*kernel)(P...), typename simt_same<P>::type... arguments)
+{
+    return simt_launch_of(stream, grid, block, name, [=] { kernel(arguments...); });
 }
 #define GSA_LAUNCH(kernel, grid, block, stream, ...)                                                                        \
-    ((void)(stream), simt_launch_of((unsigned)(grid), (unsigned)(block), #kernel, [=] { kernel(__VA_ARGS__); }))
+    simt_launch_kernel((stream), (unsigned)(grid), (unsigned)(block), #kernel, kernel, __VA_ARGS__)
+/* A call of a library: plain code on device memory, queued as its kernels would be. */
+template <class F> static inline cudaError_t simt_library(cudaStream_t stream, const char *name, const F &f)
+{
+    return simt_launch_of(stream, 0, 0, name, f);
+}
 
 struct alignas(8) float2 {
     float x, y;

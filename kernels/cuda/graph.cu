@@ -1,0 +1,196 @@
+/* graph.cu - steps that are launched as graphs.
+ *
+ * A step is captured anew each time, so its graph holds this step's pointers, sizes, rates and numbers: nothing in it can be stale. Then an
+ * executable graph of an earlier step is given the new one's arguments (cudaGraphExecUpdate), and launched; where no earlier one has as
+ * many nodes at this place of the step, or the update is refused, one is made. Steps in which that happens cost credit, others earn it;
+ * without credit all further steps are queued call by call. The first step is queued so as well: libraries load, and memory is allocated.
+ *
+ * What a captured stream forbids (waiting, allocating, downloading) ends the capture, launches it, and begins the next: a step is as many
+ * graphs as it needs, in the order of its calls. An error drops what was captured; plans that it was to make are forgotten with it.
+ * The mode is relaxed: what would be stale is memory that is freed during a capture, and all of it is the cache's, which leaves first. */
+#include "kernels/cuda.h"
+#include "kernels/cuda/plan.h"
+
+/* A step in which a graph was made costs as much as this many that earn. */
+enum { GRAPHS = 128, CREDIT = 64, COST = 4 };
+
+typedef struct step_graph {
+    cudaGraphExec_t exec; /* NULL: free */
+    size_t nodes;
+    int place; /* which of the step's graphs it is */
+    int64_t used;
+} step_graph;
+
+struct gsa_cuda_steps {
+    int in_step, capturing, spoiled; /* spoiled: captured work was dropped */
+    int seen;                        /* was a step before this one? */
+    int place, launched, made;       /* of the present step */
+    int calls;                       /* in the present capture */
+    int credit;
+    int64_t clock;
+    step_graph graph[GRAPHS];
+};
+
+/* ---- one graph ---- */
+static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph)
+{
+#if defined(CUDART_VERSION) && CUDART_VERSION < 12000
+    cudaGraphNode_t node;
+    cudaGraphExecUpdateResult result;
+    return cudaGraphExecUpdate(exec, graph, &node, &result);
+#else
+    cudaGraphExecUpdateResultInfo result;
+    return cudaGraphExecUpdate(exec, graph, &result);
+#endif
+}
+
+/* The one that was last launched for this place with as many nodes, else a free one, else the one that was not used longest. */
+static step_graph *find_graph(gsa_cuda_steps *t, size_t nodes)
+{
+    step_graph *oldest = &t->graph[0];
+    for (int i = 0; i < GRAPHS; i++) {
+        step_graph *g = &t->graph[i];
+        if (g->exec && g->place == t->place && g->nodes == nodes) return g;
+        if (g->used < oldest->used) oldest = g;
+    }
+    return oldest;
+}
+
+/* An executable graph with this graph's arguments. */
+static gsa_status prepare(gsa_backend *b, cudaGraph_t graph, size_t nodes, step_graph **found)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    step_graph *g = *found = find_graph(t, nodes);
+    g->used = ++t->clock;
+    if (g->exec && g->place == t->place && g->nodes == nodes && update(g->exec, graph) == cudaSuccess) return GSA_OK;
+    cudaGetLastError();
+    if (g->exec) cudaGraphExecDestroy(g->exec);
+    g->exec = NULL, g->nodes = nodes, g->place = t->place, t->made++;
+    const gsa_status status = GSA_CUDA(b, cudaGraphInstantiateWithFlags(&g->exec, graph, 0));
+    if (status != GSA_OK) g->exec = NULL, g->used = 0, t->credit = -1;
+    return status;
+}
+
+static gsa_status launch(gsa_backend *b, cudaGraph_t graph)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    step_graph *g;
+    size_t nodes = 0;
+    GSA_TRY(GSA_CUDA(b, cudaGraphGetNodes(graph, NULL, &nodes)));
+    if (nodes == 0) return GSA_OK;
+    GSA_TRY(prepare(b, graph, nodes, &g));
+    GSA_TRY(GSA_CUDA(b, cudaGraphLaunch(g->exec, s->stream)));
+    s->steps->place++, s->steps->launched++;
+    return GSA_OK;
+}
+
+/* ---- into a capture and out of it ---- */
+void gsa_cuda_enter_capture(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_steps *t = s->steps;
+    if (t == NULL || !t->in_step || t->capturing || s->lost != cudaSuccess) return;
+    t->capturing = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeRelaxed) == cudaSuccess;
+    t->calls = 0;
+    if (t->capturing) return;
+    cudaGetLastError();
+    t->in_step = 0;
+}
+
+gsa_status gsa_cuda_leave_capture(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_steps *t = s->steps;
+    if (t == NULL || !t->capturing) return GSA_OK;
+    cudaGraph_t graph = NULL;
+    t->capturing = 0;
+    gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(s->stream, &graph));
+    if (status == GSA_OK) status = launch(b, graph);
+    if (graph) cudaGraphDestroy(graph);
+    if (status != GSA_OK) t->spoiled = 1, t->in_step = 0;
+    return status;
+}
+
+void gsa_cuda_drop_capture(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_steps *t = s->steps;
+    if (t == NULL || !t->capturing) return;
+    cudaGraph_t graph = NULL;
+    t->capturing = t->in_step = 0;
+    t->spoiled = 1;
+    cudaStreamEndCapture(s->stream, &graph);
+    if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();
+}
+
+gsa_status gsa_cuda_count_call(gsa_backend *b)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    if (t == NULL || !t->capturing || ++t->calls < GSA_GRAPH_CALLS) return GSA_OK;
+    GSA_TRY(gsa_cuda_leave_capture(b));
+    gsa_cuda_enter_capture(b);
+    return GSA_OK;
+}
+
+void gsa_cuda_settle_capture(gsa_backend *b)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    if (t == NULL || !t->spoiled) return;
+    t->spoiled = 0;
+    gsa_cuda_forget_plans(b);
+}
+
+/* ---- the table's entries ---- */
+static gsa_status step_begin(gsa_backend *b)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    GSA_TRY(GSA_CUDA(b, cudaSuccess)); /* a lost device fails here */
+    t->place = t->launched = t->made = 0;
+    t->in_step = t->seen && t->credit >= 0;
+    t->seen = 1;
+    gsa_cuda_enter_capture(b);
+    return GSA_OK;
+}
+
+static gsa_status step_end(gsa_backend *b, int *graphs)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    const gsa_status status = gsa_cuda_leave_capture(b);
+    t->in_step = 0;
+    *graphs = t->launched;
+    if (t->made > 0) t->credit -= COST;
+    else if (t->launched > 0 && t->credit < CREDIT) t->credit++;
+    gsa_cuda_settle_capture(b);
+    return status;
+}
+
+static void release_graphs(gsa_cuda_steps *t)
+{
+    for (int i = 0; i < GRAPHS; i++)
+        if (t->graph[i].exec) cudaGraphExecDestroy(t->graph[i].exec);
+}
+
+void gsa_cuda_close_steps(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->steps == NULL) return;
+    gsa_cuda_drop_capture(b);
+    release_graphs(s->steps);
+    gsa_release(b->system, s->steps);
+    s->steps = NULL;
+}
+
+extern "C" gsa_status gsa_cuda_use_graphs(gsa_backend *b)
+{
+    if (!gsa_cuda_is(b))
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no graphs of calls; only cuda has", b->name);
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->steps) return GSA_OK;
+    s->steps = (gsa_cuda_steps *)gsa_alloc_zero(b->system, 1, sizeof *s->steps);
+    if (s->steps == NULL) return gsa_out_of_memory(&b->error, "graphs of calls", (int64_t)sizeof *s->steps);
+    s->steps->credit = CREDIT;
+    b->step_begin = step_begin;
+    b->step_end = step_end;
+    return GSA_OK;
+}
