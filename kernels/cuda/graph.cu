@@ -162,7 +162,7 @@ static gsa_status step_end(gsa_backend *b, int *graphs)
     if (t->made > 0) t->credit -= COST;
     else if (t->launched > 0 && t->credit < CREDIT) t->credit++;
     gsa_cuda_settle_capture(b);
-    return status;
+    return status == GSA_OK ? GSA_CUDA(b, cudaSuccess) : status; /* a lost device fails here too */
 }
 
 static void release_graphs(gsa_cuda_steps *t)
