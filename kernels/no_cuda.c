@@ -27,5 +27,6 @@ gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
 
 gsa_status gsa_cuda_use_graphs(gsa_backend *b)
 {
-    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no graphs of calls: this build has no CUDA backend", b->name);
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no graphs of calls: this build has no CUDA backend",
+                    b->name);
 }

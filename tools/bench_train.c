@@ -106,7 +106,8 @@ static double median_of(const gsa_system *system, const json_t *ms)
 static void note_facts(const gsa_system *system, json_t *facts, const json_t *told, int64_t peak)
 {
     static const char *const keys[] = { "encoder",     "decoder", "steps",     "examples",   "tokens",     "nodes",
-                                        "score_bytes", "edges",   "in_degree", "parameters", "tape_bytes", "seconds" };
+                                        "score_bytes", "edges",   "in_degree", "parameters", "tape_bytes", "seconds",
+                                        "graph_steps" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(told, keys[i]);
         if (value) json_object_set(facts, keys[i], value);

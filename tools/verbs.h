@@ -49,8 +49,8 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
     }
 #define GSA_OPTION_ROW_DEVICE                                                                                               \
     {                                                                                                                       \
-        "device", GSA_OPTION_CHOICE, "cpu|cuda|cuda-bf16|ref|auto", "auto", NULL, 0, 0,                                     \
-            "where to compute; ref: plain C; cuda-bf16: attention on numbers of 16 bits"                                    \
+        "device", GSA_OPTION_CHOICE, "cpu|cuda|cuda-bf16|cuda-graphs|ref|auto", "auto", NULL, 0, 0,                         \
+            "where to compute; ref: plain C; cuda-bf16: attention on numbers of 16 bits; cuda-graphs: steps as CUDA graphs" \
     }
 #define GSA_OPTION_ROW_THREADS                                                                                              \
     {                                                                                                                       \

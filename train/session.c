@@ -20,7 +20,8 @@ static void say_device(const gsa_backend *backend, const gsa_session_options *o)
     char text[GSA_ERROR_SIZE + 128];
     const int refused = o->device == NULL || strcmp(o->device, "auto") == 0 ? backend->error.text[0] != 0 : 0;
     if (strncmp(backend->name, "cuda", 4) != 0 && !refused) return;
-    snprintf(text, sizeof text, "computes on %s%s%s", backend->name, refused ? ", since " : "",
+    snprintf(text, sizeof text, "computes on %s%s%s%s", backend->name,
+             backend->step_begin ? ", training steps as graphs" : "", refused ? ", since " : "",
              refused ? backend->error.text : "");
     o->say(o->context, text);
 }

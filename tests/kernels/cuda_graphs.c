@@ -45,7 +45,8 @@ static void any_work(tally *t)
             edges_random(&maker, &dice,
                          (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 4, .nodes = 20 + 7 * (i % 3) });
         must(pair.cuda, pair.cuda->step_begin(pair.cuda) == GSA_OK);
-        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 8, WITH_VECTORS | WITH_BIAS | WITH_DROPOUT, "attention in a step");
+        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 8, WITH_VECTORS | WITH_BIAS | WITH_DROPOUT,
+                    "attention in a step");
         const int graphs = end_step(pair.cuda);
         check(t, (graphs > 0) == (i > 0), "step %d: %d graphs", i, graphs);
         edges_free(&maker);

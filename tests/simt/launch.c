@@ -44,7 +44,7 @@ static struct machine {
     size_t shared_used;
     enum simt_order order;
     uint64_t dice;
-    int64_t launches;
+    int64_t launches, lose_at;
     cudaError_t sticky, last;
     char message[1024];
 } m = { .dice = 1 };
@@ -343,10 +343,24 @@ cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name)
     return cudaSuccess;
 }
 
+/* SIMT_LOSE_AFTER=N in the environment: the device is lost at launch N. For programs that no test can call simt_break in. */
+static int is_lost_now(void)
+{
+    if (m.launches == 1) {
+        const char *after = getenv("SIMT_LOSE_AFTER");
+        m.lose_at = after ? atoll(after) : 0;
+    }
+    return m.launches == m.lose_at;
+}
+
 cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *), const void *kernel)
 {
     if (m.sticky != cudaSuccess) return m.sticky;
     m.launches++;
+    if (is_lost_now()) {
+        simt_break(cudaErrorIllegalAddress);
+        return m.sticky;
+    }
     m.name = name, m.call = call, m.kernel = kernel;
     gridDim = (simt_index){ grid, 1, 1 };
     blockDim = (simt_index){ block, 1, 1 };

@@ -75,8 +75,7 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     if (simt_unsafe("an allocation") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if (simt_allocation_fails())
-        return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
+    if (simt_allocation_fails()) return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
     if (!pinned && (int64_t)bytes > mem.total - mem.used)
         return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
     block *b = malloc(sizeof *b);
@@ -158,7 +157,8 @@ cudaError_t simt_move_fits(const simt_work *w)
                    : simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", w->bytes);
     if ((w->kind != cudaMemcpyDeviceToHost) != on_device(w->to, w->bytes) ||
         (w->kind != cudaMemcpyHostToDevice) != on_device(w->from, w->bytes))
-        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says", w->bytes);
+        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says",
+                         w->bytes);
     return cudaSuccess;
 }
 

@@ -174,8 +174,8 @@ static int train_on(enum side side, const struct task *task, const char *folder,
 {
     gsa_backend *b = NULL;
     gsa_error error = { 0 };
-    gsa_status status = side == REF ? gsa_backend_ref(NULL, GSA_F32, 1, &b, &error)
-                                    : gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error);
+    gsa_status status =
+        side == REF ? gsa_backend_ref(NULL, GSA_F32, 1, &b, &error) : gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error);
     if (status == GSA_OK && side == GRAPHS) status = gsa_cuda_use_graphs(b);
     if (status == GSA_OK && side == BF16) status = gsa_cuda_choose_attention(b, GSA_CUDA_BF16);
     if (status == GSA_OK) status = train(b, task, folder, o, &error);

@@ -1,0 +1,252 @@
+"""Models of the project in plain PyTorch, eager, for the scripts that time a step against it: the same equations, weights read from a
+checkpoint of gsa, batches on the device. Every model is called with a batch of tensors and gives the loss.
+
+    Star     Star-Transformer (Guo et al. 2019), of rows of features or of words in sentences of different lengths
+    Full     Transformer encoder, post-norm: PyTorch's own layers
+    Tree     any pattern of one kind of attention with label vectors, here BP-Transformer (Ye et al. 2019), as a language model
+"""
+import json
+import math
+import struct
+
+
+def read_weights(torch, path):
+    """Tensors of a safetensors file by name: a length, a header in JSON, the numbers."""
+    kinds = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64, "I32": torch.int32}
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header, data = json.loads(file.read(size)), bytearray(file.read())
+    found = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            first, end = entry["data_offsets"]
+            found[name] = torch.frombuffer(data[first:end], dtype=kinds[entry["dtype"]]).reshape(entry["shape"]).clone()
+    return found
+
+
+def step(torch, model, adam, batch, clip):
+    """One step of training; gives the loss, read back as gsa reads it."""
+    adam.zero_grad(set_to_none=True)
+    loss = model(batch)
+    loss.backward()
+    if clip > 0:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    adam.step()
+    return loss.item()
+
+
+def models(torch):
+    nn = torch.nn
+
+    def attend(q, k, v, mask=None):
+        """q [b, n, heads, d]; k, v [b, n, sources, heads, d]; mask [b, 1, 1, sources], added"""
+        s = torch.einsum("bnhd,bnshd->bnhs", q, k) / math.sqrt(q.shape[-1])
+        p = torch.softmax(s if mask is None else s + mask, -1)
+        return torch.einsum("bnhs,bnshd->bnhd", p, v).flatten(2)
+
+    class Head(nn.Module):
+        def __init__(self, hidden, middle, outputs):
+            super().__init__()
+            self.hidden = nn.Linear(hidden, middle) if middle else None
+            self.out = nn.Linear(middle or hidden, outputs)
+
+        def forward(self, x):
+            return self.out(torch.relu(self.hidden(x)) if self.hidden else x)
+
+    class Input(nn.Module):
+        """Rows of features through a Linear, or words and positions."""
+
+        def __init__(self, hidden, width=0, words=0, positions=0):
+            super().__init__()
+            self.linear = nn.Linear(width, hidden) if width else None
+            self.embedding = nn.Embedding(words, hidden, padding_idx=0) if words else None
+            self.position = nn.Embedding(positions, hidden) if positions else None
+
+        def forward(self, batch):
+            x = self.linear(batch["x"]) if self.linear else self.embedding(batch["id"])
+            if self.position:
+                x = x + self.position.weight[: x.shape[1]]
+            return x
+
+    def loss_of(out, batch):
+        if "target" in batch:
+            return ((out - batch["target"]) ** 2).mean()
+        return nn.functional.cross_entropy(out, batch["label"])
+
+    class Phase(nn.Module):
+        def __init__(self, hidden, heads, eps):
+            super().__init__()
+            self.heads = heads
+            self.q, self.k, self.v, self.o = (nn.Linear(hidden, hidden, bias=False) for _ in range(4))
+            self.norm = nn.LayerNorm(hidden, eps=eps)
+
+        def split(self, layer, x):
+            return layer(x).unflatten(-1, (self.heads, -1))
+
+        def update(self, a):
+            return self.norm(torch.relu(self.o(a)))
+
+    class Star(nn.Module):
+        """h_i reads its neighbours, itself, its embedding and the relay; the relay itself and all h. In layer one the embedding is the state,
+        so that K and V are made once there."""
+
+        def __init__(self, hidden, heads, layers, outputs, middle=0, eps=1e-6, **start):
+            super().__init__()
+            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs)
+            self.down, self.up = (nn.ModuleList(Phase(hidden, heads, eps) for _ in range(layers)) for _ in range(2))
+
+        def neighbours(self, plane, batch):
+            if "left" not in batch:  # all of one length
+                return plane.roll(1, 1), plane.roll(-1, 1)
+            return (torch.take_along_dim(plane, batch[side][:, :, None, None], 1) for side in ("left", "right"))
+
+        def forward(self, batch):
+            e = h = self.input(batch)
+            there, shut = batch.get("there"), batch.get("shut")  # [b, n, 1] of 0 and 1; [b, 1, 1, 1 + n] of 0 and -inf
+            relay = h.mean(1, keepdim=True) if there is None else (h * there).sum(1, keepdim=True) / there.sum(1, keepdim=True)
+            for number, (down, up) in enumerate(zip(self.down, self.up)):
+                planes = []
+                for layer in (down.k, down.v):
+                    own, far = down.split(layer, h), down.split(layer, relay)
+                    first = own if number == 0 else down.split(layer, e)
+                    left, right = self.neighbours(own, batch)
+                    planes.append(torch.stack([left, own, right, first, far.expand_as(own)], 2))
+                h = down.update(attend(down.split(down.q, h), *planes))
+                read = torch.cat([relay, h], 1)
+                k, v = (up.split(layer, read)[:, None] for layer in (up.k, up.v))
+                relay = up.update(attend(up.split(up.q, relay), k, v, shut))
+            top = h if there is None else h.masked_fill(there == 0, -math.inf)
+            return loss_of(self.head(relay[:, 0] + top.max(1).values), batch)
+
+        def load(self, w):
+            for i, phases in enumerate(zip(self.down, self.up)):
+                for name, phase in zip(("down", "up"), phases):
+                    load_phase(phase, w, f"encoder.0.{i}.{name}")
+            load_ends(self, w)
+
+    class Full(nn.Module):
+        def __init__(self, hidden, heads, layers, outputs, ffn, activation, middle=0, eps=1e-6, **start):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(hidden, heads, ffn, 0.0, activation, eps, batch_first=True)
+            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs)
+            self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+            for one in self.layers.layers:  # gsa's projections have no biases
+                for bias in (one.self_attn.in_proj_bias, one.self_attn.out_proj.bias):
+                    nn.init.zeros_(bias).requires_grad_(False)
+
+        def forward(self, batch):
+            there = batch.get("there")
+            x = self.layers(self.input(batch), src_key_padding_mask=batch.get("absent"))
+            x = x.mean(1) if there is None else (x * there).sum(1) / there.sum(1)
+            return loss_of(self.head(x), batch)
+
+        def load(self, w):
+            for i, one in enumerate(self.layers.layers):
+                at = f"encoder.0.{i}."
+                copy(one.self_attn.in_proj_weight, torch.cat([w[f"{at}attend.{x}.weight"] for x in "qkv"]))
+                copy(one.self_attn.out_proj.weight, w[at + "attend.o.weight"])
+                load_norm(one.norm1, w, at + "attend.norm")
+                load_ffn(one.linear1, one.linear2, one.norm2, w, at + "ffn")
+            load_ends(self, w)
+
+    class Layer(nn.Module):
+        """Attention over edges with a vector a label on the keys, then the feed-forward part; both add to x and are normed."""
+
+        def __init__(self, hidden, heads, ffn, labels, eps):
+            super().__init__()
+            self.attend = Phase(hidden, heads, eps)
+            self.labels = nn.Parameter(torch.zeros(labels, hidden // heads))
+            self.up, self.down, self.norm = nn.Linear(hidden, ffn), nn.Linear(ffn, hidden), nn.LayerNorm(hidden, eps=eps)
+
+        def forward(self, x, graph):
+            a = self.attend
+            q, k, v = (a.split(layer, x) for layer in (a.q, a.k, a.v))
+            x = a.norm(x + a.o(graph(q, k, v, self.labels).flatten(2)))
+            return self.norm(x + self.down(torch.relu(self.up(x))))
+
+    class Edges:
+        """Edges gathered, softmax by scattering."""
+
+        def __init__(self, rows, sources, labels, nodes):
+            self.rows, self.sources, self.labels, self.nodes = rows, sources, labels, nodes
+
+        def __call__(self, q, k, v, vectors):
+            key = k[:, self.sources] + vectors[self.labels][None, :, None]
+            s = (q[:, self.rows] * key).sum(-1) / math.sqrt(q.shape[-1])
+            at = self.rows[None, :, None].expand_as(s)
+            top = s.new_full((s.shape[0], self.nodes, s.shape[2]), -math.inf).scatter_reduce(1, at, s.detach(), "amax")
+            p = torch.exp(s - top[:, self.rows])
+            p = p / s.new_zeros(top.shape).index_add(1, self.rows, p)[:, self.rows]
+            return torch.zeros_like(q).index_add(1, self.rows, p[..., None] * v[:, self.sources])
+
+    class Dense:
+        """All pairs of nodes under a mask."""
+
+        def __init__(self, rows, sources, labels, nodes):
+            self.label = torch.zeros(nodes, nodes, dtype=torch.long, device=rows.device)
+            self.shut = torch.full((nodes, nodes), -math.inf, device=rows.device)
+            self.label[rows, sources], self.shut[rows, sources] = labels, 0.0
+
+        def __call__(self, q, k, v, vectors):
+            q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+            near = (q @ vectors.t()).gather(-1, self.label.expand(*q.shape[:2], -1, -1))
+            p = torch.softmax((q @ k.transpose(-1, -2) + near) / math.sqrt(q.shape[-1]) + self.shut, -1)
+            return (p @ v).transpose(1, 2)
+
+    class Tree(nn.Module):
+        """Nodes are the tokens, then spans, which start at zero."""
+
+        def __init__(self, hidden, heads, layers, ffn, words, classes, labels, spans, graph, eps):
+            super().__init__()
+            self.embedding, self.bias = nn.Embedding(words, hidden, padding_idx=0), nn.Parameter(torch.zeros(classes))
+            self.layers = nn.ModuleList(Layer(hidden, heads, ffn, labels, eps) for _ in range(layers))
+            self.spans, self.graph = spans, graph
+
+        def forward(self, batch):
+            x = self.embedding(batch["id"])
+            tokens = x.shape[1]
+            x = torch.cat([x, x.new_zeros(x.shape[0], self.spans, x.shape[2])], 1)
+            for layer in self.layers:
+                x = layer(x, self.graph)
+            out = x[:, :tokens] @ self.embedding.weight[-len(self.bias):].t() + self.bias
+            return nn.functional.cross_entropy(out.flatten(0, 1), batch["label"].flatten())
+
+        def load(self, w):
+            for i, layer in enumerate(self.layers):
+                at = f"encoder.0.{i}."
+                load_phase(layer.attend, w, at + "attend")
+                copy(layer.labels, w[at + "attend.labels.vectors"])
+                load_ffn(layer.up, layer.down, layer.norm, w, at + "ffn")
+            copy(self.embedding.weight, w["input.embedding.weight"])
+            copy(self.bias, w["head.out.bias"])
+
+    def copy(to, value):
+        with torch.no_grad():
+            to.copy_(value.reshape(to.shape))
+
+    def load_norm(norm, w, at):
+        copy(norm.weight, w[at + ".gain"]), copy(norm.bias, w[at + ".bias"])
+
+    def load_linear(linear, w, at):
+        copy(linear.weight, w[at + ".weight"]), copy(linear.bias, w[at + ".bias"])
+
+    def load_ffn(up, down, norm, w, at):
+        load_linear(up, w, at + ".up"), load_linear(down, w, at + ".down"), load_norm(norm, w, at + ".norm")
+
+    def load_phase(phase, w, at):
+        for name in "qkvo":
+            copy(getattr(phase, name).weight, w[f"{at}.{name}.weight"])
+        load_norm(phase.norm, w, at + ".norm")
+
+    def load_ends(model, w):
+        if model.input.linear:
+            load_linear(model.input.linear, w, "input.linear")
+        if model.input.embedding:
+            copy(model.input.embedding.weight, w["input.embedding.weight"])
+        if model.input.position:
+            copy(model.input.position.weight, w["input.position.weight"])
+        if model.head.hidden:
+            load_linear(model.head.hidden, w, "head.hidden")
+        load_linear(model.head.out, w, "head.out")
+
+    return {"star": Star, "full": Full, "tree": Tree, "edges": Edges, "dense": Dense}
