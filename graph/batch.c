@@ -35,8 +35,8 @@ gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, 
     if (!made) return gsa_out_of_memory(error, "batch", (int64_t)sizeof *made);
     made->system = gsa_system_or_default(system), made->schema = schema;
     made->memo = gsa_alloc_zero(system, GSA_MAX_PHASES, sizeof *made->memo);
-    const gsa_status status = made->memo ? gsa_batch_build(made, NULL, 0, error) :
-                                           gsa_out_of_memory(error, "batch", GSA_MAX_PHASES * (int64_t)sizeof *made->memo);
+    const gsa_status status = made->memo ? gsa_batch_build(made, NULL, 0, error)
+                                         : gsa_out_of_memory(error, "batch", GSA_MAX_PHASES * (int64_t)sizeof *made->memo);
     if (status != GSA_OK) gsa_batch_release(made);
     else *batch = made;
     return status;

@@ -178,7 +178,8 @@ static const gsa_option options[] = {
     { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel, generate: numbers of a head" },
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
     { "against", GSA_OPTION_TEXTS, "DEVICE[/N]", NULL, NULL, 0, 0,
-      "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512, cuda-bf16, cuda-cusparse, cuda-windows, "
+      "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512, cuda-bf16, cuda-cusparse, "
+      "cuda-windows, "
       "cuda-tensor, cuda-tf32; N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
     { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },

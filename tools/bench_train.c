@@ -105,9 +105,9 @@ static double median_of(const gsa_system *system, const json_t *ms)
 /* Of the last round; but the steps of all, and the largest peak. */
 static void note_facts(const gsa_system *system, json_t *facts, const json_t *told, int64_t peak)
 {
-    static const char *const keys[] = { "encoder",     "decoder", "steps",     "examples",   "tokens",     "nodes",
-                                        "score_bytes", "edges",   "in_degree", "parameters", "tape_bytes", "seconds",
-                                        "graph_steps" };
+    static const char *const keys[] = { "encoder",    "decoder",     "steps",      "examples",  "tokens",
+                                        "nodes",      "score_bytes", "edges",      "in_degree", "parameters",
+                                        "tape_bytes", "seconds",     "graph_steps" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(told, keys[i]);
         if (value) json_object_set(facts, keys[i], value);

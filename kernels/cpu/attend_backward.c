@@ -17,8 +17,8 @@ typedef struct back_row { /* some heads of a row with a block; scores stand as a
     int32_t first, heads;
     const float *q, *dout;                                                 /* of the row */
     float p[GROUPS * SCORES], slope[GROUPS * SCORES], ds[GROUPS * SCORES]; /* m_e p_e, ds_e, scale ds_e */
-    float sum[4 * HEADS], scaled[4 * HEADS];                               /* of ds_e and scale ds_e, in each head's four lanes */
-    int dead[HEADS];                                                       /* lse is -inf: no gradient */
+    float sum[4 * HEADS], scaled[4 * HEADS]; /* of ds_e and scale ds_e, in each head's four lanes */
+    int dead[HEADS];                         /* lse is -inf: no gradient */
 } back_row;
 
 /* The block's rows of dK or of dV, NULL where the kind wants none. */

@@ -11,7 +11,7 @@ typedef struct forward_job {
     ref_attend t;
     int64_t chunk, chunks;
     cpu_plan *plan;
-    int tiles; /* the call may work by tiles */
+    int tiles;                   /* the call may work by tiles */
     int64_t segments, crossings; /* of sweeps, where the call may work by them */
     cpu_sweeping sweeping;
 } forward_job;
@@ -113,8 +113,8 @@ static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 }
 
 /* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there before. */
-static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads, cpu_softmax *state,
-                         float *out, int fresh)
+static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads,
+                         cpu_softmax *state, float *out, int fresh)
 {
     float s[GROUPS * SCORES], share[4 * HEADS];
     for (int g = 0; fresh && g < GROUPS; g++) state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
@@ -157,7 +157,8 @@ void GSA_CPU(forward_short)(const ref_attend *t, int64_t row, const cpu_block *b
     for (int32_t h = 0; h < t->heads; h += HEADS) short_row(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS);
 }
 
-void GSA_CPU(forward_block)(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state, float *out, int fresh)
+void GSA_CPU(forward_block)(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state, float *out,
+                            int fresh)
 {
     for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
         absorb_block(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out, fresh);

@@ -61,7 +61,8 @@ static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int *near)
 {
     const cpu_cluster *x = tile->cluster;
     if (!holds(&x[*near], run->kind, run->first, run->first))
-        for (*near = 0; x[*near].kind != run->kind || x[*near].last < run->first; ++*near) {}
+        for (*near = 0; x[*near].kind != run->kind || x[*near].last < run->first; ++*near) {
+        }
     return x[*near].column + (run->first - x[*near].first);
 }
 
@@ -124,7 +125,8 @@ static int unite(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
             const gsa_run run = e->runs[i];
             const int32_t last = run.first + (run.count - 1) * run.step, low = last < run.first ? last : run.first;
             if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
-            if (!add_range(tile, room->cluster, run.kind, low, last < run.first ? run.first : last, &near[(i - first_run) % NEAR_RUNS]))
+            if (!add_range(tile, room->cluster, run.kind, low, last < run.first ? run.first : last,
+                           &near[(i - first_run) % NEAR_RUNS]))
                 return 0;
         }
     }
@@ -142,7 +144,8 @@ int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labell
     if (!e->row_local || !e->row_example || !GSA_CPU(tile_starts)(e, row, last)) return 0;
     const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
     if (edges < LEAST_EDGES * LANES || e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
-    *tile = (cpu_tile){ .row = row, .cluster = room->cluster, .mask = room->mask, .label = room->label, .place = room->place };
+    *tile =
+        (cpu_tile){ .row = row, .cluster = room->cluster, .mask = room->mask, .label = room->label, .place = room->place };
     return unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
            (!labelled || name(e, tile, room));
 }

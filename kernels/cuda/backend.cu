@@ -242,13 +242,18 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     if (!gsa_cuda_is(b))
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
                         b->name);
-    static const char *const said[] = { "", ", attention by cuSPARSE", ", attention in bf16", ", attention by windows",
-                                        ", attention on tensor cores", ", attention on tensor cores in tf32" };
+    static const char *const said[] = { "",
+                                        ", attention by cuSPARSE",
+                                        ", attention in bf16",
+                                        ", attention by windows",
+                                        ", attention on tensor cores",
+                                        ", attention on tensor cores in tf32" };
     if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_TF32)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor) or %d (tf32)",
-                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS,
-                        (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32);
+        return gsa_fail(
+            &b->error, GSA_ERR_ARGUMENT,
+            "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor) or %d (tf32)", attention,
+            (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS, (int)GSA_CUDA_TENSOR,
+            (int)GSA_CUDA_TF32);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
     else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);

@@ -729,8 +729,7 @@ int main(int argc, char **argv)
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
                   { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case },
-                  { "windows", windows_case },   { "tensor", tensor_case },
-                  { "graphs", graphs_case } };
+                  { "windows", windows_case },   { "tensor", tensor_case },   { "graphs", graphs_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

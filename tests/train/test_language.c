@@ -514,7 +514,8 @@ static const struct {
 } bad[] = {
     { { "data.stride=7" }, "--set data.stride: [data] stride = 7 is more than window = 6" },
     { { "data.context=6" }, "--set data.context: [data] context = 6, expected less than window = 6" },
-    { { "data.window=17", "data.stride=17" }, "--set data.window: [data] window = 17, and learned positions end at model.position_max = 16" },
+    { { "data.window=17", "data.stride=17" },
+      "--set data.window: [data] window = 17, and learned positions end at model.position_max = 16" },
     { { "data.lower=1" }, "--set data.lower: [data] lower = 1 is not for task language_modelling" },
     { { "data.encoding=latin1" }, "[data] encoding = latin1 is not for task language_modelling" },
     { { "data.tokens=punctuated" }, "[data] tokens = punctuated is not for task language_modelling" },

@@ -133,7 +133,8 @@ static const struct {
 } refused[] = {
     { { "data.dev=", "data.hold=22" }, "train.tsv: data.hold is 22, of 22 examples: none is left to train on" },
     { { "data.dev=", "data.hold=500" }, "data.hold is 500, of 22 examples" },
-    { { "data.dev=", "data.hold=5", "data.subtrees=1" }, "--set data.hold: [data] hold = 5 and subtrees = 1 exclude each other" },
+    { { "data.dev=", "data.hold=5", "data.subtrees=1" },
+      "--set data.hold: [data] hold = 5 and subtrees = 1 exclude each other" },
     { { "data.dev=", "data.hold=5", "data.train=-" }, "--set data.hold: [data] hold = 5 reads train twice" },
     { { "data.hold=-1" }, "data.hold" },
     { { "data.train_part=x" }, "data.train_part" },

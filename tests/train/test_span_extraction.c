@@ -303,7 +303,8 @@ END_TEST
 static const struct {
     const char *set, *expected;
 } wrong[] = {
-    { "data.stride=10", "--set data.stride: [data] stride = 10 is more than window = 9: tokens between windows would not be read" },
+    { "data.stride=10",
+      "--set data.stride: [data] stride = 10 is more than window = 9: tokens between windows would not be read" },
     { "model.position_max=10",
       "train.json: the longest question and window have 13 tokens together, model.position_max is 10" },
     { "model.encoder=star,full+cross", "reads another stack's sequence, and this task has none" },

@@ -236,7 +236,9 @@ static const struct {
     { "a X\nb Y\n", { "data.train_part=1" }, "[data] train_part = 1 is not for task tagging" },
     { "a B-P\nb I-P\nc O\n\nd B_P\n", { 0 }, "tags.train:5: the tag 'B_P' is of no scheme of spans" },
     { "a B-P\nb I-P\nc O-P\n", { 0 }, "tags.train:3: the tag 'O-P' is of no scheme of spans" },
-    { "a X\nb Y\n", { "task.legal=1" }, "--set task.legal: [task] legal = 1 wants tags of a scheme, and these are read as plain" },
+    { "a X\nb Y\n",
+      { "task.legal=1" },
+      "--set task.legal: [task] legal = 1 wants tags of a scheme, and these are read as plain" },
     { "a X\nb Y\n", { "data.classes=3" }, "the data holds 2 labels, data.classes says 3" },
 };
 

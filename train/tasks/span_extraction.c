@@ -158,8 +158,7 @@ static gsa_status read_splits(span_task *t, const gsa_task_options *o, gsa_error
     gsa_status status = GSA_OK;
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
         if (!(o->splits >> s & 1)) continue;
-        if (!*paths[s] && s == GSA_SPLIT_TRAIN)
-            return gsa_recipe_no_train(o->recipe, error);
+        if (!*paths[s] && s == GSA_SPLIT_TRAIN) return gsa_recipe_no_train(o->recipe, error);
         if (!*paths[s]) continue;
         status = read_file(t, s, paths[s], error);
         if (status == GSA_OK) tell(t, o, s);
