@@ -4,6 +4,7 @@
  *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
+#include "kernels/cpu/band.h"
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
@@ -182,6 +183,20 @@ static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t las
     while (cpu_next(t, &walk, &block)) back_block(t, row, &block, first, last, sums, spread);
 }
 
+/* A band that starts at `row`, or the row alone; returns what comes next. */
+static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last, const ref_label_sums *sums,
+                         const cpu_spread_plan *spread, const int32_t *swept)
+{
+    cpu_band band;
+    if (!GSA_CPU(band_at)(t, row, end, swept, &band)) {
+        one_row(t, row, first, last, sums, spread);
+        return row + 1;
+    }
+    if (!GSA_CPU(band_backward)(t, &band, first, last, sums))
+        for (int r = 0; r < BAND_ROWS; r++) one_row(t, row + r, first, last, sums, spread);
+    return row + BAND_ROWS;
+}
+
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     const int64_t end = rows.first + rows.count;
@@ -196,7 +211,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     int together = -1; /* not known yet */
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
-        if (tiles && GSA_CPU(plan_tile)(plan, row, &tile)) {
+        if (tiles && !GSA_CPU(bands_at)(t, row, end, swept) && GSA_CPU(plan_tile)(plan, row, &tile)) {
             cpu_read_tile(t, &tile, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
@@ -207,7 +222,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
             continue;
         }
         if (together < 0) together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
-        one_row(t, row++, first, last, sums, together ? &spread : NULL);
+        row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept);
     }
     if (sweep) GSA_CPU(sweep_backward)(t, &plan->sweeps, sweep - 1, first, last, sums);
 }

@@ -3,6 +3,7 @@
  * maximum and sum (online softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
 #include <float.h>
 #include <math.h>
+#include "kernels/cpu/band.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/tile_read.h"
@@ -185,21 +186,34 @@ static void one_row(const ref_attend *t, int64_t row)
     if (t->args->weights) finish_weights(t, row);
 }
 
+/* A band that starts at `row`, or the row alone; returns what comes next. */
+static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept)
+{
+    cpu_band band;
+    if (GSA_CPU(band_at)(t, row, last, swept, &band)) {
+        GSA_CPU(band_forward)(t, &band);
+        return row + BAND_ROWS;
+    }
+    one_row(t, row);
+    return row + 1;
+}
+
 static void forward_rows(const forward_job *job, int64_t item)
 {
     const ref_attend *t = &job->t;
-    const int64_t last = GSA_CPU(tile_cut)(t->edges, (item + 1) * job->chunk);
+    const int64_t last = GSA_CPU(band_cut)(t->edges, (item + 1) * job->chunk);
     const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
     cpu_tile tile;
     cpu_reading reading;
     cpu_start_reading(&reading, 0, t->heads, 0);
-    for (int64_t row = GSA_CPU(tile_cut)(t->edges, item * job->chunk); row < last;) {
-        const int tiled = job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile);
+    for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk); row < last;) {
+        const int tiled = job->tiles && !GSA_CPU(bands_at)(t, row, last, swept) && GSA_CPU(plan_tile)(job->plan, row, &tile);
         if (tiled) cpu_read_tile(t, &tile, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else if (swept && swept[row]) row++;
-        else one_row(t, row++);
+        else row = some_rows(t, row, last, swept);
     }
+    vec_stream_end();
 }
 
 static void forward_item(void *context, int64_t item)

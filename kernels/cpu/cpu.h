@@ -16,6 +16,7 @@ typedef struct gsa_cpu_probe {
     void (*read)(float *out, const float *x, int64_t count);
     void (*read_rows)(float *out, const float *x, const int32_t *rows, int64_t count, int32_t columns);
     int64_t (*tiled_rows)(const gsa_attend_args *args); /* rows that are attended to in tiles (tile.h) */
+    int64_t (*banded_rows)(const gsa_attend_args *args); /* likewise in bands (band.h) */
 } gsa_cpu_probe;
 
 const gsa_cpu_probe *gsa_cpu_probe_of(int level); /* NULL for plain C */

@@ -1,6 +1,6 @@
 /* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows. */
+#include "kernels/cpu/band.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/tile.h"
 
 enum { CHAINS = 12 }; /* of additions that do not wait for one another */
 
@@ -43,15 +43,35 @@ static void read_rows(float *out, const float *x, const int32_t *rows, int64_t c
     put(out, sum);
 }
 
-static int64_t tiled_rows(const gsa_attend_args *args)
+typedef struct ways { /* rows that go each way, as attend_forward.c chooses */
+    int64_t tiled, banded;
+} ways;
+
+static ways ways_of(const gsa_attend_args *args)
 {
     const ref_attend t = ref_attend_of(args);
-    int64_t rows = 0;
+    const int64_t last = args->edges->rows;
+    ways all = { 0 };
+    cpu_band band;
     cpu_tile_room room;
     cpu_tile tile;
-    for (int64_t row = 0; row < args->edges->rows && cpu_tiles_serve(&t); row++)
-        rows += LANES * GSA_CPU(tile_find)(args->edges, row, args->edges->rows, cpu_labelled(&t), &room, &tile);
-    return rows;
+    const int tiles = cpu_tiles_serve(&t), labelled = cpu_labelled(&t);
+    for (int64_t row = 0; row < last;)
+        if (!GSA_CPU(bands_at)(&t, row, last, NULL) && tiles && GSA_CPU(tile_find)(args->edges, row, last, labelled, &room, &tile))
+            all.tiled += LANES, row += LANES;
+        else if (GSA_CPU(band_at)(&t, row, last, NULL, &band)) all.banded += BAND_ROWS, row += BAND_ROWS;
+        else row++;
+    return all;
 }
 
-const gsa_cpu_probe GSA_CPU(probe) = { LANES, multiply, read_all, read_rows, tiled_rows };
+static int64_t tiled_rows(const gsa_attend_args *args)
+{
+    return ways_of(args).tiled;
+}
+
+static int64_t banded_rows(const gsa_attend_args *args)
+{
+    return ways_of(args).banded;
+}
+
+const gsa_cpu_probe GSA_CPU(probe) = { LANES, multiply, read_all, read_rows, tiled_rows, banded_rows };

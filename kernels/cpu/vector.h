@@ -70,6 +70,12 @@ static inline vec vec_fold(const vec w[QUADS]) /* quad j: the sum of w[j]'s quad
     const vec b = vec_add(_mm512_shuffle_f32x4(w[2], w[3], 0x44), _mm512_shuffle_f32x4(w[2], w[3], 0xEE));
     return vec_add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
+static inline void vec_stream(float *at, vec x) { _mm512_stream_ps(at, x); } /* past the caches; vec_stream_end before others read */
+static inline vec vec_quad(vec x, int quad) /* in each quad */
+{
+    return quad == 0 ? _mm512_shuffle_f32x4(x, x, 0x00) : quad == 1 ? _mm512_shuffle_f32x4(x, x, 0x55)
+         : quad == 2 ? _mm512_shuffle_f32x4(x, x, 0xAA) : _mm512_shuffle_f32x4(x, x, 0xFF);
+}
 #else
 typedef __m256 vec;
 typedef __m256i lanes;
@@ -152,7 +158,14 @@ static inline vec vec_fold(const vec w[QUADS])
 {
     return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
 }
+static inline void vec_stream(float *at, vec x) { _mm256_stream_ps(at, x); }
+static inline vec vec_quad(vec x, int quad)
+{
+    return quad == 0 ? _mm256_permute2f128_ps(x, x, 0x00) : _mm256_permute2f128_ps(x, x, 0x11);
+}
 #endif
+
+static inline void vec_stream_end(void) { _mm_sfence(); }
 
 /* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
  * without effect and leaves out its calls. */
@@ -231,21 +244,26 @@ static inline vec vec_quad_max(vec x)
 }
 
 /* e^x: 2^n e^r with |r| <= ln 2 / 2, e^r by its series to degree 7 (largest relative error 1.2e-7 over -87.3 .. 88.7, tested).
- * Above 88.72 the result is inf, below -103.97 it is 0, NaN stays NaN. */
+ * Above 88.72 the result is inf, below -103.97 it is 0, NaN stays NaN. Of some vectors together, step by step: each step waits for the one
+ * before, and a second vector fills the wait. */
+enum { VEC_SOME = 4 };
+static inline __attribute__((always_inline)) void vec_exp_some(vec *x, int n)
+{
+    static const float series[] = { 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1, 1 };
+    vec whole[VEC_SOME], r[VEC_SOME], y[VEC_SOME];
+    for (int i = 0; i < n; i++) r[i] = vec_max(vec_all(-104), vec_min(vec_all(89), x[i])); /* NaN: they give their second operand */
+    for (int i = 0; i < n; i++) whole[i] = vec_round(vec_mul(r[i], vec_all(1.44269504088896341f)));
+    for (int i = 0; i < n; i++) r[i] = vec_fma(whole[i], vec_all(-0.693145751953125f), r[i]);
+    for (int i = 0; i < n; i++) r[i] = vec_fma(whole[i], vec_all(-1.42860682030941723212e-6f), r[i]);
+    for (int i = 0; i < n; i++) y[i] = vec_all(1.0f / 5040);
+    for (int k = 0; k < 7; k++)
+        for (int i = 0; i < n; i++) y[i] = vec_fma(y[i], r[i], vec_all(series[k]));
+    for (int i = 0; i < n; i++) x[i] = vec_zero_below(x[i], vec_scale_two(y[i], whole[i]), -103.972077f);
+}
 static inline vec vec_exp(vec x)
 {
-    const vec low = vec_max(vec_all(-104), vec_min(vec_all(89), x)); /* NaN: max and min give their second operand */
-    const vec n = vec_round(vec_mul(low, vec_all(1.44269504088896341f)));
-    const vec r = vec_fma(n, vec_all(-1.42860682030941723212e-6f), vec_fma(n, vec_all(-0.693145751953125f), low));
-    vec y = vec_all(1.0f / 5040);
-    y = vec_fma(y, r, vec_all(1.0f / 720));
-    y = vec_fma(y, r, vec_all(1.0f / 120));
-    y = vec_fma(y, r, vec_all(1.0f / 24));
-    y = vec_fma(y, r, vec_all(1.0f / 6));
-    y = vec_fma(y, r, vec_all(0.5f));
-    y = vec_fma(y, r, vec_all(1));
-    y = vec_fma(y, r, vec_all(1));
-    return vec_zero_below(x, vec_scale_two(y, n), -103.972077f);
+    vec_exp_some(&x, 1);
+    return x;
 }
 
 /* ln x for x >= 1, -inf for 0, NaN for NaN: x = m 2^e with 1/sqrt 2 <= m < sqrt 2, ln m by a polynomial in m - 1 (Moshier's Cephes:

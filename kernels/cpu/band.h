@@ -1,0 +1,321 @@
+/* band.h - BAND_ROWS rows that follow one another and whose runs follow one another too: rings, windows, stars, convolutions.
+ *
+ * Row r of a band reads, at place e of its edges, source(e) + r or source(e) alone, with one label for all rows. So its scores are
+ * [places][BAND_ROWS] (a vector holds QUADS places) with no mask and no number too many: a row of K is multiplied with all rows that read
+ * it while it stands in a register, and so it goes for V, dK and dV, whose rows are read and written once a band, not once an edge. What
+ * a band reads again of the band before stands in the caches.
+ *
+ * Bands start at rows whose place in their example is a multiple of BAND_ROWS: how examples are batched changes none. */
+#ifndef GSA_CPU_BAND_H
+#define GSA_CPU_BAND_H
+#include "kernels/cpu/tile.h"
+
+enum {
+    BAND_ROWS = 4,
+    BAND_EDGES = 32,       /* of a row at most: with more of them tiles are as good */
+    BAND_STRIPES = 16,     /* at most */
+    BAND_WIDE = LANES / 4, /* vectors of a row that are worked on at once: those of BAND_ROWS rows stand in registers */
+    BAND_SCORES = BAND_EDGES * BAND_ROWS
+};
+
+typedef struct
+    cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the first of them, one more at each next */
+    int32_t kind, first, count, move, place;
+} cpu_stripe;
+
+typedef struct cpu_band {
+    int64_t row; /* the first */
+    int32_t edges, stripes;
+    cpu_stripe stripe[BAND_STRIPES];
+    int32_t label[BAND_EDGES];
+} cpu_band;
+
+/* 1 when a band starts at `row`: then it is filled. Rows from `last` on are another's, and so are those that are swept (sweep.h; NULL: none). */
+int GSA_CPU(band_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band *band);
+
+/* 1 when LANES rows from `row` on are bands and a tile could start there. */
+int GSA_CPU(bands_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept);
+
+/* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would stand inside of. */
+int64_t GSA_CPU(band_cut)(const gsa_edges *edges, int64_t row);
+
+void GSA_CPU(band_forward)(const ref_attend *t, const cpu_band *band);
+
+/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
+int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last,
+                           const ref_label_sums *sums);
+
+/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
+#define CPU_UNROLL _Pragma("GCC unroll 16")
+
+/* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
+typedef struct cpu_places {
+    const float *x[BAND_EDGES + QUADS];
+    int64_t move[BAND_EDGES + QUADS];
+    uint8_t diagonal[BAND_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what row r + 1 reads at e */
+} cpu_places;
+
+static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, cpu_places *to)
+{
+    for (int32_t i = 0; i < band->stripes; i++) {
+        const cpu_stripe *s = &band->stripe[i];
+        const gsa_part *part = &t->args->parts[s->kind];
+        const float *x = (const float *)(values ? part->v : part->k) + s->first * t->width;
+        for (int32_t e = 0; e < s->count; e++) {
+            to->x[s->place + e] = x + e * t->width, to->move[s->place + e] = s->move * t->width;
+            to->diagonal[s->place + e] = s->move == 1 && (s->count - e >= QUADS || s->place + s->count == band->edges);
+        }
+    }
+}
+
+static inline void cpu_label_places_of(const ref_attend *t, const cpu_band *band, cpu_places *to)
+{
+    for (int32_t e = 0; e < band->edges; e++)
+        to->x[e] = t->r + (int64_t)band->label[e] * t->dim, to->move[e] = 0, to->diagonal[e] = 0;
+}
+
+/* sum[e][r] += q_r . x_e,r lane by lane, for one vector of columns. */
+CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const float *const *x, const int64_t *move,
+                             int64_t width, int places, int diagonal, int whole, lanes end)
+{
+    vec row[BAND_ROWS];
+    CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) row[r] = cpu_piece(q + r * width, 0, 1, whole, end);
+    if (diagonal) {
+        CPU_UNROLL
+        for (int j = 0; j < places + BAND_ROWS - 1; j++) {
+            const vec k = cpu_piece(*x + j * width, 0, 1, whole, end);
+            CPU_UNROLL
+            for (int r = 0; r < BAND_ROWS; r++)
+                if (j >= r && j - r < places) sum[j - r][r] = vec_fma(row[r], k, sum[j - r][r]);
+        }
+    } else {
+        CPU_UNROLL
+        for (int e = 0; e < places; e++) CPU_UNROLL
+        for (int r = 0; r < BAND_ROWS; r++)
+            sum[e][r] = vec_fma(row[r], cpu_piece(x[e] + r * move[e], 0, 1, whole, end), sum[e][r]);
+    }
+}
+
+/* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of two in memory. */
+CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
+                                  int places, int diagonal, int whole)
+{
+    const float *from[QUADS];
+    vec sum[QUADS][BAND_ROWS], w[QUADS];
+    CPU_UNROLL
+    for (int i = 0; i < places; i++) from[i] = p->x[e + i] + at;
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i++) CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
+    for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
+        cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole, lanes_first(left < LANES ? left : LANES));
+        CPU_UNROLL
+        for (int i = 0; i < places; i++) from[i] += LANES;
+    }
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i++)
+        w[i] = i < places ? vec_sum_fours(sum[i][0], sum[i][1], sum[i][2], sum[i][3]) : vec_zero();
+    return vec_fold(w);
+}
+
+/* The same where `places` alone is known. */
+CPU_INLINE vec cpu_band_dots_few(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
+                                 int places)
+{
+    if (dim % LANES)
+        return p->diagonal[e] ? cpu_band_dots_some(q, p, e, at, width, dim, places, 1, 0)
+                              : cpu_band_dots_some(q, p, e, at, width, dim, places, 0, 0);
+    return p->diagonal[e] ? cpu_band_dots_some(q, p, e, at, width, dim, places, 1, 1)
+                          : cpu_band_dots_some(q, p, e, at, width, dim, places, 0, 1);
+}
+
+static inline vec cpu_band_dots_four(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim)
+{
+    return cpu_band_dots_few(q, p, e, at, width, dim, QUADS);
+}
+
+static inline vec cpu_band_dots_rest(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
+                                     int32_t places)
+{
+    if (places == 1) return cpu_band_dots_few(q, p, e, at, width, dim, 1);
+    if (places == 2) return cpu_band_dots_few(q, p, e, at, width, dim, 2 < QUADS ? 2 : 1);
+    return cpu_band_dots_few(q, p, e, at, width, dim, 3 < QUADS ? 3 : 1);
+}
+
+/* Vectors of a head's scores. */
+static inline int32_t cpu_band_vectors(const cpu_band *band)
+{
+    return (band->edges + QUADS - 1) / QUADS;
+}
+
+/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q stands at them. */
+static inline void cpu_band_dots(float *s, const float *q, const cpu_places *p, int32_t edges, int64_t at, int64_t width,
+                                 int32_t dim, float scale)
+{
+    int32_t e = 0;
+    for (; e + QUADS <= edges; e += QUADS)
+        vec_store(s + e * BAND_ROWS, vec_mul(vec_all(scale), cpu_band_dots_four(q, p, e, at, width, dim)));
+    if (e < edges)
+        vec_store(s + e * BAND_ROWS, vec_mul(vec_all(scale), cpu_band_dots_rest(q, p, e, at, width, dim, edges - e)));
+}
+
+/* s += what labels add to the scores of a head, whose columns q stands at; r: their vectors' places. */
+static inline void cpu_band_add_labels(const ref_attend *t, const cpu_band *band, const cpu_places *r, const float *q,
+                                       int32_t head, float *s)
+{
+    const int32_t count = cpu_band_vectors(band) * LANES;
+    float more[BAND_SCORES];
+    if (t->r) cpu_band_dots(more, q, r, band->edges, 0, t->width, t->dim, t->scale);
+    for (int32_t i = 0; t->r && i < count; i += LANES) vec_store(s + i, vec_add(vec_load(s + i), vec_load(more + i)));
+    for (int32_t e = 0; t->bias && e < band->edges; e++)
+        for (int i = 0; i < BAND_ROWS; i++) s[BAND_ROWS * e + i] += t->bias[(int64_t)band->label[e] * t->heads + head];
+}
+
+/* ---- y_r += sum_e p[e][r] x_e,r, where y stands in registers ------------------------------------------------------------ */
+
+/* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next row is at the place before. */
+CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int from, int to, int vectors,
+                             int whole, lanes end)
+{
+    vec part[BAND_WIDE];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) part[v] = cpu_piece(x, v, vectors, whole, end);
+    CPU_UNROLL
+    for (int r = from; r <= to; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);
+}
+
+/* One place: each row reads one row of x. */
+CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, int vectors,
+                                   int whole, lanes end)
+{
+    CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++)
+        y[r][v] = vec_fma(vec_all(p[r]), cpu_piece(x + r * move, v, vectors, whole, end), y[r][v]);
+}
+
+/* `count` places from p on, which read along x. */
+CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t width,
+                                    int32_t count, int vectors, int whole, lanes end)
+{
+    cpu_band_add(y, p, x, 0, 0, vectors, whole, end);
+    cpu_band_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
+    cpu_band_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
+    x += 3 * width, p += 12;
+    for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
+    cpu_band_add(y, p, x, 1, 3, vectors, whole, end);
+    cpu_band_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
+    cpu_band_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
+}
+
+/* Whether a stripe is added along its rows, not place by place. */
+static inline int cpu_is_long(const cpu_stripe *s)
+{
+    return s->move == 1 && s->count >= 3;
+}
+
+/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x stands in registers ------------------------------------------------ */
+
+/* What rows from .. to give one row of y; p as for cpu_band_add. */
+CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WIDE], int from, int to, int vectors,
+                              int whole, lanes end)
+{
+    vec sum[BAND_WIDE];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+    CPU_UNROLL
+    for (int r = from; r <= to; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[-3 * r]), x[r][v], sum[v]);
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+}
+
+/* One place: each row gives to one row of y, all of them to the same where move is 0. */
+CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, vec x[BAND_ROWS][BAND_WIDE], int vectors,
+                                    int whole, lanes end)
+{
+    cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
+    cpu_band_give(y + move, p + 4, x, 1, 1, vectors, whole, end);
+    cpu_band_give(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
+    cpu_band_give(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
+}
+
+CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, int32_t count, vec x[BAND_ROWS][BAND_WIDE],
+                                     int vectors, int whole, lanes end)
+{
+    cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
+    cpu_band_give(y + width, p + 4, x, 0, 1, vectors, whole, end);
+    cpu_band_give(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
+    y += 3 * width, p += 12;
+    for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
+    cpu_band_give(y, p, x, 1, 3, vectors, whole, end);
+    cpu_band_give(y + width, p + 4, x, 2, 3, vectors, whole, end);
+    cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
+}
+
+/* CALL(from, vectors, whole, end) for the slices of a head's columns. */
+#define CPU_BY_BAND_SLICE(dim, CALL)                                                                                        \
+    do {                                                                                                                    \
+        int32_t from = 0;                                                                                                   \
+        for (; from + BAND_WIDE * LANES <= (dim); from += BAND_WIDE * LANES) CALL(from, BAND_WIDE, 1, lanes_first(0));      \
+        for (; from + LANES <= (dim); from += LANES) CALL(from, 1, 1, lanes_first(0));                                      \
+        if (from < (dim)) CALL(from, 1, 0, lanes_first((dim)-from));                                                        \
+    } while (0)
+
+/* ---- what a later band will want --------------------------------------------------------------------------------------- */
+
+enum {
+    BAND_AHEAD = 4 * BAND_ROWS, /* rows */
+    BAND_PLANES = 4 + 4 * BAND_STRIPES,
+    BAND_LINE = 16,      /* numbers of a cache line */
+    BAND_LEAST = 1 << 15 /* numbers of a plane: smaller ones stand in the second cache */
+};
+
+/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So it asks for the rows of
+ * a later band, whole and one after another, a share with each head. */
+typedef struct cpu_ahead {
+    int32_t planes;
+    const float *plane[BAND_PLANES]; /* where BAND_ROWS rows begin */
+    int64_t width, lines;            /* of all heads in a row; of the heads at work */
+} cpu_ahead;
+
+static inline void cpu_expect_rows(cpu_ahead *x, const void *plane, int64_t column, int64_t row, int64_t rows)
+{
+    if (plane && row >= 0 && row + BAND_ROWS <= rows) x->plane[x->planes++] = (const float *)plane + row * x->width + column;
+}
+
+static inline void cpu_expect_band(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last, int backward,
+                                   const void *written, cpu_ahead *x)
+{
+    const gsa_attend_args *args = t->args;
+    const int64_t column = (int64_t)first * t->dim, row = band->row + BAND_AHEAD, rows = t->edges->rows;
+    const void *const own[] = { args->q, written, backward ? args->dout : NULL, backward ? args->dq : NULL };
+    x->planes = 0, x->width = t->width, x->lines = ((int64_t)(last - first) * t->dim + BAND_LINE - 1) / BAND_LINE;
+    if (rows * t->width < BAND_LEAST) return;
+    for (int i = 0; i < 4; i++) cpu_expect_rows(x, own[i], column, row, rows);
+    for (int32_t i = 0; i < band->stripes; i++) {
+        const cpu_stripe *s = &band->stripe[i];
+        const gsa_part *part = &args->parts[s->kind];
+        const void *const plane[] = { part->k, part->v, backward ? part->dk : NULL, backward ? part->dv : NULL };
+        for (int j = 0; s->move && j < 4; j++)
+            cpu_expect_rows(x, plane[j], column, (int64_t)s->first + s->count - 1 + BAND_AHEAD,
+                            t->edges->part_rows[s->kind]);
+    }
+}
+
+/* The share `part` of `parts`. */
+static inline void cpu_ask_band(const cpu_ahead *x, int32_t part, int32_t parts)
+{
+    const int64_t all = BAND_ROWS * x->lines, from = all * part / parts, to = all * (part + 1) / parts;
+    if (from == to) return;
+    int64_t line = from % x->lines, at = from / x->lines * x->width + line * BAND_LINE;
+    for (int64_t i = from; i < to; i++) {
+        for (int32_t p = 0; p < x->planes; p++) vec_ask(x->plane[p] + at);
+        at += BAND_LINE;
+        if (++line == x->lines) line = 0, at += x->width - x->lines * BAND_LINE;
+    }
+}
+
+#endif

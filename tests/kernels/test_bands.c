@@ -1,0 +1,166 @@
+/* Bands of the cpu backend (kernels/cpu/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
+ * threads, nor batching, nor outputs that go past the caches change a bit. */
+#include "kernels/cpu/cpu.h"
+#include "op_cases.h"
+#include "support/suite.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 60, RUNS = 4, LEVELS = 2 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512 };
+static int32_t below(gsa_dice *dice, int64_t end)
+{
+    return (int32_t)gsa_between(dice, 0, end - 1);
+}
+
+static const int dims[] = { 1, 3, 8, 15, 16, 17, 31, 33, 50, 64, 65, 100, 128, 200, 256 };
+
+/* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that its band is none. */
+static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken)
+{
+    const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
+    gsa_run runs[RUNS];
+    int32_t move[RUNS];
+    int64_t first[8] = { 0 };
+    const int32_t count = 2 + below(dice, RUNS - 1); /* of one label alone the gradient is 0 but for rounding */
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t step = below(dice, 4) ? 1 : below(dice, 5) - 2;
+        const int32_t edges = 1 + below(dice, i == 0 ? 12 : 5);
+        runs[i] = (gsa_run){ (step < 0 ? 32 : 10) + below(dice, 5), edges, step, i, 0, below(dice, 2) };
+        if (i < 2 && edges <= 4) runs[i].label_step = below(dice, 2);
+        move[i] = below(dice, 4) ? 1 : 0;
+    }
+    edges_begin(&r->maker, 2, part_rows, 5);
+    for (int32_t e = 0; e < examples; e++)
+        for (int32_t row = 0; row < rows; row++) {
+            edges_row(&r->maker, e, row);
+            for (int32_t i = 0; i < count; i++) {
+                gsa_run run = runs[i];
+                run.first += e * NODES + (row % 24) * move[i];
+                edges_run(&r->maker, run);
+            }
+            if (broken && row % 7 == 6) edges_run(&r->maker, (gsa_run){ e * NODES, 1, 1, 0, 0, 0 });
+        }
+    for (int32_t e = 0; e <= examples; e++) first[e] = (int64_t)e * rows;
+    edges_done(&r->maker, examples, 1, first);
+    rig_graph(r);
+}
+
+static void check_one(int at, int dim, int flags, int seed)
+{
+    const op_case *op = &graph_cases[graph_case_count - 1];
+    const op_shape shape = { 19, 1 + seed % 6, dim, 1, flags };
+    char name[96];
+    gsa_backend *b;
+    gsa_dice dice = { (uint64_t)(100 * seed + dim) };
+    rig r;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &b, NULL), GSA_OK);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d", b->name, dim, flags, seed);
+    rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
+    make_bands(&r, &dice, 2, 1 + (seed * 5 + dim) % 24, seed % 3 == 0);
+    op->setup(&r);
+    ck_assert_int_eq(op->forward(&r), GSA_OK);
+    ck_assert_int_eq(op->backward(&r), GSA_OK);
+    rig_fetch(&r);
+    op->oracle_backward(&r);
+    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    rig_end(&r);
+    gsa_backend_release(b);
+}
+
+START_TEST(equal_the_oracle)
+{
+    static const int flags[] = { 0, 1, 2, 3, 32, 66 }; /* vectors 1, bias 2, gradients of v alone 32, -inf 64 */
+    for (int at = 0; at < LEVELS; at++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
+            for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
+}
+END_TEST
+
+/* ---- bits ------------------------------------------------------------------------------------------------------------------- */
+
+enum { WIDTH = 64, HEADS = 4, WINDOW = 2 };
+
+/* `examples` copies of a window over `rows` rows, with one set of numbers, twice the heads past the caches: out, dq, dk, dv. */
+static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, const float *numbers, float *to)
+{
+    const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width, one = rows * width;
+    const int64_t part_rows[1] = { (int64_t)examples * rows };
+    rig r = { 0 };
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
+    float *x = r.b->alloc(r.b, 8 * count * (int64_t)sizeof *x),
+          *lse = r.b->alloc(r.b, examples * rows * HEADS * (int64_t)sizeof *x);
+    int64_t *first = calloc((size_t)examples + 1, sizeof *first);
+    ck_assert(x && lse && first);
+    memset(x, 0, sizeof *x * (size_t)(8 * count));
+    for (int p = 0; p < 4; p++)
+        for (int32_t e = 0; e < examples; e++) memcpy(x + p * count + e * one, numbers + p * one, sizeof *x * (size_t)one);
+    edges_begin(&r.maker, 1, part_rows, 1);
+    for (int32_t e = 0; e < examples; e++)
+        for (int32_t row = 0; row < rows; row++) {
+            const int32_t low = row < WINDOW ? 0 : row - WINDOW, high = row + WINDOW < rows ? row + WINDOW : rows - 1;
+            edges_row(&r.maker, e, row);
+            edges_run(&r.maker, (gsa_run){ e * rows + low, high - low + 1, 1, 0, 0, 0 });
+        }
+    for (int32_t e = 0; e <= examples; e++) first[e] = (int64_t)e * rows;
+    edges_done(&r.maker, examples, 1, first);
+    rig_graph(&r);
+    const gsa_part parts[GSA_MAX_KINDS] = { { x + count, x + 2 * count, x + 6 * count, x + 7 * count } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = HEADS,
+                                   .head_dim = dim,
+                                   .scale = 0.5,
+                                   .q = x,
+                                   .parts = parts,
+                                   .out = x + 4 * count,
+                                   .lse = lse,
+                                   .dout = x + 3 * count,
+                                   .dq = x + 5 * count };
+    const int64_t banded = gsa_cpu_probe_of(level[at])->banded_rows(&args);
+    ck_assert_msg(banded >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)banded);
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    for (int p = 0; p < 4; p++) { /* of the last example; the others are equal to it */
+        const float *y = x + (4 + p) * count;
+        for (int32_t e = 1; e < examples; e++)
+            ck_assert_msg(memcmp(y, y + e * one, sizeof *x * (size_t)one) == 0, "plane %d of example %d differs", p, (int)e);
+        memcpy(to + p * one, y, sizeof *x * (size_t)one);
+    }
+    free(first);
+    r.b->free(r.b, x), r.b->free(r.b, lse);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(nothing_changes_a_bit)
+{
+    enum { ROWS = 67, MOST = ROWS * HEADS * WIDTH };
+    static const struct {
+        int threads, examples, dim;
+    } ways[] = { { 1, 1, 50 }, { 1, 5, 50 },  { 2, 5, 50 },    { 3, 3, 50 },
+                 { 8, 2, 50 }, { 16, 7, 50 }, { 1, 1, WIDTH }, { 2, 250, WIDTH } /* 2^22 numbers: outputs are streamed */ };
+    static float numbers[4 * MOST], want[4 * MOST], got[4 * MOST];
+    gsa_dice dice = { 8 };
+    for (int i = 0; i < 4 * MOST; i++) numbers[i] = (float)gsa_normal(&dice);
+    for (int at = 0; at < LEVELS; at++)
+        for (int i = 0; i < GSA_COUNT(ways) && gsa_cpu_has(level[at]); i++) {
+            const int is_first = i == 0 || ways[i].dim != ways[i - 1].dim;
+            windows(at, ways[i].threads, ways[i].examples, ROWS, ways[i].dim, numbers, is_first ? want : got);
+            if (!is_first)
+                ck_assert_msg(memcmp(want, got, sizeof *got * (size_t)(4 * ROWS * HEADS * ways[i].dim)) == 0,
+                              "%d threads, %d examples, heads of %d", ways[i].threads, ways[i].examples, ways[i].dim);
+        }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
+    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120) };
+    return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
+}
