@@ -199,7 +199,8 @@ static void explain_tiles(const gsa_kernel_case *one, const gsa_attend_args *cal
     gsa_output_format(out,
                       "%s: %" PRId64 " of %" PRId64 " rows in tiles of %d that share their sources, %" PRId64
                       " in bands of 4 that follow one another, the others one by one\n",
-                      one->backend->name, probe->tiled_rows(call), call->edges->rows, probe->lanes, probe->banded_rows(call));
+                      one->backend->name, probe->tiled_rows(call), call->edges->rows, probe->lanes,
+                      probe->banded_rows(call));
 }
 
 static gsa_status explain(void *state, gsa_output *out, gsa_error *error)

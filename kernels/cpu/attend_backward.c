@@ -184,8 +184,8 @@ static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t las
 }
 
 /* A band that starts at `row`, or the row alone; returns what comes next. */
-static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last, const ref_label_sums *sums,
-                         const cpu_spread_plan *spread, const int32_t *swept)
+static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last,
+                         const ref_label_sums *sums, const cpu_spread_plan *spread, const int32_t *swept)
 {
     cpu_band band;
     if (!GSA_CPU(band_at)(t, row, end, swept, &band)) {

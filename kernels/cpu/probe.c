@@ -57,7 +57,8 @@ static ways ways_of(const gsa_attend_args *args)
     cpu_tile tile;
     const int tiles = cpu_tiles_serve(&t), labelled = cpu_labelled(&t);
     for (int64_t row = 0; row < last;)
-        if (!GSA_CPU(bands_at)(&t, row, last, NULL) && tiles && GSA_CPU(tile_find)(args->edges, row, last, labelled, &room, &tile))
+        if (!GSA_CPU(bands_at)(&t, row, last, NULL) && tiles &&
+            GSA_CPU(tile_find)(args->edges, row, last, labelled, &room, &tile))
             all.tiled += LANES, row += LANES;
         else if (GSA_CPU(band_at)(&t, row, last, NULL, &band)) all.banded += BAND_ROWS, row += BAND_ROWS;
         else row++;
