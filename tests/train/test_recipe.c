@@ -512,6 +512,24 @@ START_TEST(a_value_that_does_nothing)
 }
 END_TEST
 
+/* What an override left without effect does not hinder a run's config.ini from being a recipe. */
+START_TEST(a_config_holds_what_does_nothing)
+{
+    static const char text[] = "[model]\nencoder=star\n[train]\nschedule=cosine\nfinal=0.1\n";
+    const char *const set[] = { "train.schedule=constant" };
+    gsa_recipe again;
+    fixture f = must_read(text, set, 1);
+    ck_assert_int_eq(gsa_idle_check(&f.recipe, &f.error), GSA_OK);
+    const char *path = gsa_scratch_path(&f.scratch, "config.ini");
+    write_config(&f.recipe, path);
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error), GSA_OK);
+    ck_assert_double_eq(again.values.train_final, 0.1);
+    ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
+    gsa_recipe_release(&again);
+    done(&f);
+}
+END_TEST
+
 /* "section.name" -> the key; fails where there is none. */
 static const gsa_key *key_of(const char *name)
 {
@@ -558,6 +576,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(defaults_suit_every_task),
                                         GSA_TEST(readers_of_keys),
                                         GSA_LOOP(a_value_that_does_nothing, GSA_COUNT(idle)),
+                                        GSA_TEST(a_config_holds_what_does_nothing),
                                         GSA_TEST(rules_name_what_there_is) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
                                       GSA_CASE("bad", refused, 30) };
