@@ -170,6 +170,15 @@ static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
 }
 
+/* A resumed run has its weights: it cannot begin again. */
+static gsa_status check_resumed(const gsa_trainer *t, gsa_error *error)
+{
+    const gsa_ini_entry *entry = gsa_ini_find(&t->session.recipe.ini, "train", "start");
+    if (!entry || entry->line > 0 || !*values(t)->train_start) return GSA_OK;
+    return gsa_recipe_fail(&t->session.recipe, "train", "start", error,
+                           "= %s does nothing: a run that goes on (--resume) has its weights", values(t)->train_start);
+}
+
 /* What this run makes of the place where the other one stopped. */
 static gsa_status settle_place(gsa_trainer *t, gsa_error *error)
 {
@@ -208,6 +217,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
+    if (status == GSA_OK && checkpoint) status = check_resumed(t, error);
     if (status == GSA_OK && t->session.start) status = begin_with(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);

@@ -57,6 +57,36 @@ static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_
     return gsa_recipe_read(s->system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides, &s->recipe, error);
 }
 
+/* A key whose value must be that of train.start's recipe. */
+static gsa_status check_alike(const gsa_session *s, const gsa_recipe *theirs, const char *section, const char *name,
+                              gsa_error *error)
+{
+    int count, i = 0;
+    char number[2][64];
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    while (i < count && (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].name, name) != 0)) i++;
+    const char *own = gsa_recipe_text(&s->recipe, i, number[0], sizeof number[0]);
+    const char *other = gsa_recipe_text(theirs, i, number[1], sizeof number[1]);
+    if (strcmp(own, other) == 0) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' was trained with %s.%s = %s, this recipe has %s", s->start, section, name,
+                    other, own);
+}
+
+/* Vectors, which are not read, give way to the other model's embedding. */
+static gsa_status check_start(gsa_session *s, gsa_error *error)
+{
+    gsa_recipe theirs = { 0 };
+    gsa_recipe_values *v = &s->recipe.values;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.ini", s->start);
+    gsa_status status = gsa_recipe_read(s->system, path, NULL, 0, &theirs, error);
+    if (status == GSA_OK) status = check_alike(s, &theirs, "task", "name", error);
+    if (status == GSA_OK) status = check_alike(s, &theirs, "data", "tokens", error);
+    if (status == GSA_OK && v->model_embedding == 0 && *v->data_vectors) v->model_embedding = theirs.values.model_embedding;
+    gsa_recipe_release(&theirs);
+    return status;
+}
+
 /* Whose words and labels the task takes, and whose weights training begins with. */
 static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
@@ -64,9 +94,10 @@ static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_e
     char *warning = NULL;
     gsa_error why;
     if (o->checkpoint || !*start) return GSA_OK;
-    const gsa_status status = gsa_checkpoint_find(s->system, start, &s->start, &warning, &why);
+    gsa_status status = gsa_checkpoint_find(s->system, start, &s->start, &warning, &why);
     if (warning && o->say) o->say(o->context, warning);
     gsa_release(s->system, warning);
+    if (status == GSA_OK) status = check_start(s, &why);
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
 }
 

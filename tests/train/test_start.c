@@ -72,6 +72,25 @@ START_TEST(words_are_the_others)
 }
 END_TEST
 
+/* data.vectors of a recipe that the first run was trained by: their width is its embedding's, they are not read again. */
+START_TEST(vectors_give_way)
+{
+    static const char vectors[] = "good 1 2 3\nfilm 2 3 4\n";
+    char set[320];
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "vectors.txt"), vectors, sizeof vectors - 1);
+    snprintf(set, sizeof set, "data.vectors=%s/vectors.txt", r.scratch.folder);
+    rig_set(&r, set);
+    rig_train_ok(&r, "first");
+    rig_set(&r, "train.epochs=0");
+    start_from(&r, "first");
+    rig_train_ok(&r, "begun");
+    ck_assert(same_file(&r, "first", "begun", "model.safetensors"));
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(a_resumed_run_does_not_begin_again)
 {
     rig r;
@@ -86,6 +105,10 @@ START_TEST(a_resumed_run_does_not_begin_again)
     snprintf(folder[0], sizeof folder[0], "%s/first", r.scratch.folder);
     snprintf(folder[1], sizeof folder[1], "%s/away", r.scratch.folder);
     ck_assert_int_eq(rename(folder[0], folder[1]), 0);
+    start_from(&r, "away");
+    ck_assert_int_ne(rig_resume(&r, "cut"), GSA_OK);
+    ck_assert_msg(strstr(r.error.text, "does nothing: a run that goes on") != NULL, "%s", r.error.text);
+    r.sets = 0;
     ck_assert_msg(rig_resume(&r, "cut") == GSA_OK, "%s", r.error.text);
     ck_assert_int_eq(rig_differ(&r, "whole", "cut"), 0);
     rig_close(&r);
@@ -101,19 +124,25 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         { "train.tsv", "train.epochs=1", "is no folder of checkpoints" },
         { "first", "model.hidden=16", "' is [" },
         { "first", "model.encoder=star", "checkpoint of another model" },
+        { "first", "data.tokens=chars", "was trained with data.tokens = words, this recipe has chars" },
+        { "sums", "train.epochs=1", "was trained with task.name = masked_summation, this recipe has text_classification" },
     };
-    rig r;
+    rig r, sums;
     rig_open(&r, rig_text, GSA_F32, 1);
     rig_train_ok(&r, "first");
+    rig_open(&sums, rig_summation, GSA_F32, 1);
+    rig_train_ok(&sums, "sums");
     for (int i = 0; i < GSA_COUNT(cases); i++) {
         r.sets = 0;
         start_from(&r, cases[i].run);
+        if (strcmp(cases[i].run, "sums") == 0) snprintf(start, sizeof start, "train.start=%s/sums", sums.scratch.folder);
         rig_set(&r, cases[i].set);
         const gsa_status status = rig_train(&r, "second");
         ck_assert_msg(status != GSA_OK, "%s, %s", cases[i].run, cases[i].set);
         ck_assert_msg(strncmp(r.error.text, "train.start: ", 13) == 0, "%s", r.error.text);
         ck_assert_msg(strstr(r.error.text, cases[i].says) != NULL, "%s", r.error.text);
     }
+    rig_close(&sums);
     rig_close(&r);
 }
 END_TEST
@@ -151,7 +180,9 @@ int main(int argc, char **argv)
 {
     static const gsa_test runs[] = { GSA_LOOP(weights_are_the_others, GSA_COUNT(recipes)),
                                      GSA_LOOP(optimiser_and_schedule_are_new, GSA_COUNT(recipes)),
-                                     GSA_TEST(words_are_the_others), GSA_TEST(a_resumed_run_does_not_begin_again),
+                                     GSA_TEST(words_are_the_others),
+                                     GSA_TEST(vectors_give_way),
+                                     GSA_TEST(a_resumed_run_does_not_begin_again),
                                      GSA_TEST(what_cannot_be_begun_with_is_refused) };
     static const gsa_test faults[] = { GSA_TEST(no_memory_is_reported) };
     static const gsa_case cases[] = { GSA_CASE("runs", runs, 60), GSA_CASE("faults", faults, 60) };

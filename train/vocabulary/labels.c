@@ -96,7 +96,7 @@ gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_label
 {
     char *bytes;
     int64_t count;
-    *labels = (gsa_labels){ .system = system };
+    *labels = (gsa_labels){ .system = system, .read = 1 };
     gsa_status status = gsa_read_file(system, path, 1 << 30, &bytes, &count, error);
     if (status != GSA_OK) return status;
     status = parse(labels, path, bytes, count, error);
@@ -133,8 +133,8 @@ gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_
         const size_t bytes = text->label[e].bytes < 63 ? (size_t)text->label[e].bytes : 63;
         memcpy(name, text->label[e].at, bytes);
         name[bytes] = 0;
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: label %s is not in the training data", text->path,
-                        (long long)text->line[e], gsa_word_show(name, shown));
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: label %s is not %s", text->path, (long long)text->line[e],
+                        gsa_word_show(name, shown), labels->read ? "one of the model's labels" : "in the training data");
     }
     return GSA_OK;
 }

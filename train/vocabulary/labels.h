@@ -8,7 +8,8 @@ typedef struct gsa_labels {
     const gsa_system *system;
     char *bytes;     /* the names, owned */
     gsa_slice *name; /* [count] */
-    int32_t count, zero;
+    int32_t count;
+    int32_t read; /* 1: a model's, by gsa_labels_read */
 } gsa_labels;
 
 /* The labels of the text, at least two; `wanted` > 0: exactly so many. */
