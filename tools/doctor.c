@@ -59,7 +59,7 @@ static void write_cuda(gsa_output *out)
         end += *end == '\n';
     }
     const gsa_status status = gsa_backend_open(NULL, "cuda", GSA_F32, 1, &backend, &why);
-    gsa_output_format(out, "%-13s --device cuda, cuda-bf16, auto: %s%s\n", "",
+    gsa_output_format(out, "%-13s --device cuda, cuda-bf16, cuda-graphs, auto: %s%s\n", "",
                       status == GSA_OK ? "computes on " : "refused, ", status == GSA_OK ? backend->name : why.text);
     gsa_backend_release(backend);
 #else
