@@ -11,7 +11,7 @@
 static void block_graph(edges_maker *m, int32_t rows, int32_t sources, int32_t block, int32_t reach, int32_t skip,
                         int32_t kinds, int32_t labels)
 {
-    int64_t part_rows[GSA_MAX_KINDS];
+    int64_t part_rows[GSA_MAX_KINDS] = { 0 };
     for (int k = 0; k < kinds; k++) part_rows[k] = sources;
     edges_begin(m, kinds, part_rows, labels);
     for (int32_t row = 0; row < rows; row++) {
