@@ -32,14 +32,17 @@ static int64_t bytes_of(const cpu_tile *tile)
                    (int64_t)sizeof(uint16_t) * (tile->columns + places));
 }
 
-/* No tile of a stretch takes more: clusters are at most runs, columns and labels bounded by edges. */
+/* The tiles of a stretch take no more: clusters are at most runs, columns and labels bounded by edges; and where rows have very many edges,
+ * by what a tile may hold. */
 static int64_t most_bytes(const gsa_edges *e, const stretch *s)
 {
+    enum { TILE = sizeof(cpu_tile_room) };
     const int64_t runs = e->run_offset[s->last] - e->run_offset[s->first],
                   edges = e->edge_offset[s->last] - e->edge_offset[s->first];
     const int64_t tiles = (s->last - s->first) / LANES + 1, columns = GSA_CPU(tile_columns)(edges);
-    return tiles * (int64_t)(sizeof(tile_head) + 16) + (int64_t)sizeof(cpu_cluster) * runs +
-           (int64_t)sizeof(int32_t) * edges + (int64_t)sizeof(uint16_t) * (1 + LANES) * columns;
+    const int64_t by_edges = (int64_t)sizeof(cpu_cluster) * runs + (int64_t)sizeof(int32_t) * edges +
+                             (int64_t)sizeof(uint16_t) * (1 + LANES) * columns;
+    return tiles * (int64_t)(sizeof(tile_head) + 16) + ref_smaller(by_edges, tiles * TILE);
 }
 
 static void *part(char **at, const void *from, int64_t bytes)
@@ -180,11 +183,11 @@ static gsa_memo *memo_of(const gsa_edges *e)
     return e->memo && e->memo->of == e->run_offset ? e->memo : NULL;
 }
 
-/* The plan that the edges hold, of this level and of just these edges. */
-static cpu_plan *held(const gsa_edges *e)
+/* The plan that the edges hold, of this level, in this backend's memory and of just these edges. */
+static cpu_plan *held(const gsa_backend *b, const gsa_edges *e)
 {
     gsa_memo *memo = memo_of(e);
-    cpu_plan *plan = memo && memo->release == release ? memo->data : NULL;
+    cpu_plan *plan = memo && memo->release == release && memo->system == b->system ? memo->data : NULL;
     return plan && plan->rows == e->rows && plan->runs == e->run_total && plan->edges == e->edge_total ? plan : NULL;
 }
 
@@ -209,7 +212,7 @@ cpu_plan *GSA_CPU(plan_of)(gsa_backend *b, const char *op, const ref_attend *t)
 {
     const gsa_edges *e = t->edges;
     const int labelled = cpu_labelled(t), tiles = cpu_tiles_serve(t);
-    cpu_plan *plan = held(e);
+    cpu_plan *plan = held(b, e);
     if (!plan) plan = make(b, e);
     if (plan && tiles && plan->has_tiles && plan->labelled != labelled) forget_tiles(b->system, plan);
     if (plan && tiles && !plan->has_tiles) {
@@ -226,7 +229,7 @@ cpu_plan *GSA_CPU(plan_of)(gsa_backend *b, const char *op, const ref_attend *t)
 
 void GSA_CPU(plan_done)(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
 {
-    if (plan && held(e) != plan) release(b->system, plan);
+    if (plan && held(b, e) != plan) release(b->system, plan);
 }
 
 int GSA_CPU(plan_tile)(const cpu_plan *plan, int64_t row, cpu_tile *tile)

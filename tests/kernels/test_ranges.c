@@ -1,6 +1,8 @@
 /* Rows that read ranges which lie over one another: each level of the cpu backend takes them by a sweep over their sources. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "op_cases.h"
 #include "support/suite.h"
@@ -155,11 +157,137 @@ START_TEST(what_is_not_read_does_not_matter)
 }
 END_TEST
 
+/* ---- the memory of plans ------------------------------------------------------------------------------------------------------ */
+
+typedef struct books {     /* of a system */
+    int64_t held, strange; /* blocks; those of another system's that came here */
+    size_t largest;
+} books;
+
+typedef union owner { /* before a block */
+    books *books;
+    max_align_t align;
+} owner;
+
+static void *book_resize(void *user, void *at, size_t bytes)
+{
+    books *x = user;
+    owner *block = at ? (owner *)at - 1 : NULL;
+    if (block) x->strange += block->books != x;
+    else x->held++;
+    if (bytes > x->largest) x->largest = bytes;
+    block = realloc(block, sizeof *block + bytes);
+    ck_assert(block != NULL);
+    block->books = x;
+    return block + 1;
+}
+
+static void *book_alloc(void *user, size_t bytes)
+{
+    return book_resize(user, NULL, bytes);
+}
+
+static void book_release(void *user, void *at)
+{
+    books *x = user;
+    if (!at) return;
+    x->held--, x->strange += ((owner *)at - 1)->books != x;
+    free((owner *)at - 1);
+}
+
+static gsa_system booked(books *x)
+{
+    gsa_system system = *gsa_system_default();
+    system.user = x, system.alloc = book_alloc, system.resize = book_resize, system.release = book_release;
+    return system;
+}
+
+enum { FULL_ROWS = 64 };
+
+/* Each of FULL_ROWS rows reads all of `sources` sources. */
+static void make_full(rig *r, int32_t sources)
+{
+    const int64_t part_rows[1] = { sources };
+    edges_begin(&r->maker, 1, part_rows, LABELS);
+    for (int32_t row = 0; row < FULL_ROWS; row++) {
+        edges_row(&r->maker, 0, row);
+        edges_run(&r->maker, (gsa_run){ 0, sources, 1, 1, 0, 0 });
+    }
+    edges_done(&r->maker, 1, 1, NULL);
+    rig_graph(r);
+}
+
+/* One head of one column. */
+static void attend_full(gsa_backend *b, const gsa_edges *edges, const float *numbers, const float *bias)
+{
+    static float out[FULL_ROWS], lse[FULL_ROWS];
+    const gsa_part parts[GSA_MAX_KINDS] = { { numbers, numbers, NULL, NULL } };
+    const gsa_attend_args args = { .edges = edges,
+                                   .heads = 1,
+                                   .head_dim = 1,
+                                   .scale = 1,
+                                   .q = numbers,
+                                   .parts = parts,
+                                   .label_bias = bias,
+                                   .out = out,
+                                   .lse = lse };
+    ck_assert_int_eq(b->attend_forward(b, &args), GSA_OK);
+}
+
+/* Edges cost nothing: rows that read a whole long text are a run each. */
+START_TEST(plans_do_not_grow_with_edges)
+{
+    enum { TEXT = 100000, MOST = 1 << 21 };
+    static float numbers[TEXT];
+    for (int l = 0; l < GSA_COUNT(levels); l++) {
+        books book = { 0 };
+        const gsa_system system = booked(&book);
+        rig r = { 0 };
+        if (!gsa_cpu_has(levels[l].level)) continue;
+        ck_assert_int_eq(gsa_backend_cpu(&system, levels[l].level, 1, &r.b, NULL), GSA_OK);
+        make_full(&r, TEXT);
+        attend_full(r.b, &r.device, numbers, NULL);
+        ck_assert_msg(book.largest <= MOST, "%s: %lld bytes at once", levels[l].name, (long long)book.largest);
+        edges_unload(r.b, &r.device);
+        edges_free(&r.maker);
+        gsa_backend_release(r.b);
+        ck_assert_int_eq(book.held, 0);
+    }
+}
+END_TEST
+
+/* Backends that do not share memory take turns with one memo. */
+START_TEST(plans_go_back_to_where_they_came_from)
+{
+    static const float numbers[FULL_ROWS], bias[LABELS];
+    for (int l = 0; l < GSA_COUNT(levels); l++) {
+        books book[2] = { { 0 } };
+        const gsa_system system[2] = { booked(&book[0]), booked(&book[1]) };
+        gsa_memo memo = { 0 };
+        gsa_backend *b[2];
+        rig r = { 0 };
+        if (!gsa_cpu_has(levels[l].level)) continue;
+        for (int i = 0; i < 2; i++) ck_assert_int_eq(gsa_backend_cpu(&system[i], levels[l].level, 1, &b[i], NULL), GSA_OK);
+        r.b = b[0];
+        make_full(&r, FULL_ROWS);
+        memo.of = r.device.run_offset, r.device.memo = &memo;
+        for (int call = 0; call < 6; call++) attend_full(b[call % 2], &r.device, numbers, call % 3 ? bias : NULL);
+        gsa_memo_clear(&memo);
+        edges_unload(r.b, &r.device);
+        edges_free(&r.maker);
+        for (int i = 0; i < 2; i++) gsa_backend_release(b[i]);
+        for (int i = 0; i < 2; i++) ck_assert(book[i].held == 0 && book[i].strange == 0);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test tests[] = { GSA_LOOP(sweeps_equal_the_oracle, GSA_COUNT(shapes)),
                                       GSA_LOOP(threads_and_memos_change_no_bit, 2),
                                       GSA_TEST(what_is_not_read_does_not_matter) };
-    static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60) };
+    static const gsa_test memory[] = { GSA_TEST(plans_do_not_grow_with_edges),
+                                       GSA_TEST(plans_go_back_to_where_they_came_from) };
+    static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60), GSA_CASE("memory", memory, 60) };
     return gsa_run_suite("cpu_ranges", cases, GSA_COUNT(cases), argc, argv);
 }
