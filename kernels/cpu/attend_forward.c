@@ -198,6 +198,19 @@ static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const i
     return row + 1;
 }
 
+/* Where the block of rows ends that `row` stands in. In a batch of one example the next block's rows go on where it ends, in others they
+ * do not: a band over both would change bits with the batch. */
+static int64_t block_end(const gsa_edges *e, int64_t row)
+{
+    if (e->examples == 0 || !e->row_example || !e->blocks || !e->block_offset) return e->rows;
+    const int32_t example = e->row_example[row];
+    for (int64_t i = e->block_offset[example]; i < e->block_offset[example + 1]; i++) {
+        const int64_t first = e->blocks[i].first, end = first + e->blocks[i].count;
+        if (first <= row && row < end) return end;
+    }
+    return e->rows;
+}
+
 static void forward_rows(const forward_job *job, int64_t item)
 {
     const ref_attend *t = &job->t;
@@ -206,12 +219,13 @@ static void forward_rows(const forward_job *job, int64_t item)
     cpu_tile tile;
     cpu_reading reading;
     cpu_start_reading(&reading, 0, t->heads, 0);
-    for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk); row < last;) {
-        const int tiled = job->tiles && !GSA_CPU(bands_at)(t, row, last, swept) && GSA_CPU(plan_tile)(job->plan, row, &tile);
+    for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk), end = row; row < last;) {
+        if (row >= end) end = ref_smaller(last, block_end(t->edges, row));
+        const int tiled = job->tiles && !GSA_CPU(bands_at)(t, row, end, swept) && GSA_CPU(plan_tile)(job->plan, row, &tile);
         if (tiled) cpu_read_tile(t, &tile, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else if (swept && swept[row]) row++;
-        else row = some_rows(t, row, last, swept);
+        else row = some_rows(t, row, end, swept);
     }
     vec_stream_end();
 }

@@ -157,10 +157,69 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
+/* `examples` copies of two kinds of ROWS rows that all read the same sources; rows of a kind stand together, so that with one example
+ * those of the second go on where the first kind's end. `to`: the first example's outputs, by kind. */
+enum { KIND_ROWS = 10, SHARED = 5, KIND_HEADS = 3, KIND_DIM = 50, KIND_COUNT = KIND_ROWS * KIND_HEADS * KIND_DIM };
+static void two_kinds(int at, int32_t examples, const float *numbers, float to[2][KIND_COUNT])
+{
+    enum { COPY = SHARED * KIND_HEADS * KIND_DIM, MOST = 3 };
+    static float q[2 * MOST * KIND_COUNT], k[MOST * COPY], v[MOST * COPY], out[2 * MOST * KIND_COUNT],
+        lse[2 * MOST * KIND_ROWS * KIND_HEADS];
+    const int64_t part_rows[1] = { (int64_t)examples * SHARED };
+    int64_t first[2 * (MOST + 1)];
+    rig r = { 0 };
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
+    edges_begin(&r.maker, 1, part_rows, 1);
+    for (int32_t kind = 0; kind < 2; kind++)
+        for (int32_t e = 0; e <= examples; e++) {
+            first[kind * (examples + 1) + e] = (int64_t)(kind * examples + e) * KIND_ROWS;
+            for (int32_t row = 0; row < KIND_ROWS && e < examples; row++) {
+                edges_row(&r.maker, e, kind * KIND_ROWS + row);
+                edges_run(&r.maker, (gsa_run){ e * SHARED, SHARED, 1, 0, 0, 0 });
+            }
+        }
+    for (int32_t e = 0; e < 2 * examples; e++)
+        memcpy(q + e * KIND_COUNT, numbers + e / examples * KIND_COUNT, sizeof *q * KIND_COUNT);
+    for (int32_t e = 0; e < examples; e++) {
+        memcpy(k + e * COPY, numbers + 2 * KIND_COUNT, sizeof *k * COPY);
+        memcpy(v + e * COPY, numbers + 2 * KIND_COUNT + COPY, sizeof *v * COPY);
+    }
+    edges_done(&r.maker, examples, 2, first);
+    rig_graph(&r);
+    const gsa_part parts[GSA_MAX_KINDS] = { { k, v, NULL, NULL } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = KIND_HEADS,
+                                   .head_dim = KIND_DIM,
+                                   .scale = 0.5,
+                                   .q = q,
+                                   .parts = parts,
+                                   .out = out,
+                                   .lse = lse };
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    for (int kind = 0; kind < 2; kind++) memcpy(to[kind], out + kind * examples * KIND_COUNT, sizeof to[kind]);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(no_band_has_rows_of_two_kinds)
+{
+    static float numbers[4 * KIND_COUNT], alone[2][KIND_COUNT], batched[2][KIND_COUNT];
+    gsa_dice dice = { 12 };
+    for (int i = 0; i < 4 * KIND_COUNT; i++) numbers[i] = (float)gsa_normal(&dice);
+    for (int at = 0; at < LEVELS; at++) {
+        if (!gsa_cpu_has(level[at])) continue;
+        two_kinds(at, 1, numbers, alone);
+        two_kinds(at, 3, numbers, batched);
+        ck_assert_msg(memcmp(alone, batched, sizeof alone) == 0, "level %d: the batch changes bits", level[at]);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
-    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit) };
+    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit), GSA_TEST(no_band_has_rows_of_two_kinds) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120) };
     return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
 }
