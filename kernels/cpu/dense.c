@@ -44,8 +44,9 @@ static int fits(const ref_attend *t, gsa_rows rows)
     return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);
 }
 
-/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. */
-static int finite(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last)
+/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. All heads are
+ * asked, for which ones are at work depends on the number of threads. */
+static int finite(const ref_attend *t, gsa_rows rows)
 {
     const float *lse = t->args->lse;
     vec odd = vec_zero();
@@ -53,9 +54,9 @@ static int finite(const ref_attend *t, gsa_rows rows, int32_t first, int32_t las
     for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
         const int64_t at = row * t->width;
         const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
-        for (int32_t h = first; h < last; h++) sum += 0 * lse[row * t->heads + h];
-        for (int32_t i = first * t->dim, end = last * t->dim; i < end; i += LANES) {
-            const lanes m = lanes_first(end - i < LANES ? end - i : LANES);
+        for (int32_t h = 0; h < t->heads; h++) sum += 0 * lse[row * t->heads + h];
+        for (int64_t i = 0; i < t->width; i += LANES) {
+            const lanes m = lanes_first(t->width - i < LANES ? (int)(t->width - i) : LANES);
             odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)), vec_zero(), odd);
         }
     }
@@ -121,7 +122,7 @@ int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, i
 {
     dense x;
     sigset_t before;
-    if (!fits(t, rows) || !finite(t, rows, first, last)) return 0;
+    if (!fits(t, rows) || !finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
     memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);
