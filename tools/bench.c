@@ -53,23 +53,17 @@ gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, 
     return status;
 }
 
-gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, int32_t count,
-                           gsa_batch **batch, gsa_error *error)
+/* kernel and graph: with the passages of --text where it is given. */
+static gsa_status add_patterns(gsa_bench *bench, gsa_bench_text *text, gsa_error *error)
 {
-    gsa_instance **copies = gsa_alloc(bench->system, (size_t)count, sizeof *copies);
-    if (!copies) return gsa_out_of_memory(error, "a batch", count);
-    for (int32_t i = 0; i < count; i++) copies[i] = instance;
-    gsa_status status = gsa_batch_create(bench->system, gsa_pattern_schema(pattern), batch, error);
-    if (status == GSA_OK) {
-        status = gsa_batch_build(*batch, copies, count, error);
-        if (status != GSA_OK) gsa_batch_release(*batch);
-    }
-    if (status != GSA_OK) *batch = NULL;
-    gsa_release(bench->system, copies);
-    return status;
+    const char *path = gsa_args_text(bench->args, "text");
+    const gsa_status status = path ? gsa_bench_text_open(bench->system, path, text, error) : GSA_OK;
+    if (status != GSA_OK) return status;
+    bench->text = path ? text : NULL;
+    return strcmp(bench->what, "kernel") == 0 ? gsa_bench_kernel(bench, error) : gsa_bench_graph(bench, error);
 }
 
-static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
+static gsa_status add_cases(gsa_bench *bench, gsa_bench_text *text, gsa_error *error)
 {
     char shown[GSA_SHOWN];
     const int kernel = strcmp(bench->what, "kernel") == 0, graph = strcmp(bench->what, "graph") == 0;
@@ -85,7 +79,7 @@ static gsa_status add_cases(gsa_bench *bench, gsa_error *error)
                         gsa_word_show(gsa_args_operand(bench->args, 1), shown));
     if (lexicon) return gsa_bench_lexicon(bench, error);
     if (generate) return gsa_bench_generate(bench, error);
-    return kernel ? gsa_bench_kernel(bench, error) : gsa_bench_graph(bench, error);
+    return add_patterns(bench, text, error);
 }
 
 /* Round -1 warms up: its times are overwritten by round 0. */
@@ -159,11 +153,13 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                         .counts_cpu = strcmp(gsa_args_text(args, "clock"), "cpu") == 0,
                         .threads = gsa_thread_count(args) };
     const char *json = gsa_args_text(args, "json");
-    gsa_status status = add_cases(&bench, error);
+    gsa_bench_text text = { 0 };
+    gsa_status status = add_cases(&bench, &text, error);
     if (status == GSA_OK) status = measure(&bench, error);
     if (status == GSA_OK) status = print(&bench, error);
     if (status == GSA_OK && json) status = gsa_bench_write_json(&bench, json, error);
     end(&bench);
+    gsa_bench_text_close(bench.system, &text);
     return status;
 }
 
@@ -182,7 +178,9 @@ static const gsa_option options[] = {
       "cuda-windows, "
       "cuda-tensor, cuda-tf32; N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
-    { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: the text whose words are looked up" },
+    { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0,
+      "lexicon: the text whose words are looked up; kernel, graph: each example is the next --length characters of it, "
+      "line ends left out: for patterns that read text, as char_word" },
     { "runs", GSA_OPTION_NUMBER, "N", "7", NULL, 1, 10000,
       "rounds; each runs every case once, after one that warms up; train: 1, its first steps warm up" },
     { "each", GSA_OPTION_TEXTS, "NAME=VALUE,VALUE...", NULL, NULL, 0, 0,

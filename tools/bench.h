@@ -6,7 +6,7 @@
 #define GSA_BENCH_H
 #include <jansson.h>
 #include "bench_ceilings.h"
-#include "graph/batch.h"
+#include "bench_examples.h"
 #include "train/runs/sweep.h"
 #include "verbs.h"
 
@@ -48,6 +48,7 @@ typedef struct gsa_bench {
     int n_series, runs, threads;
     int counts_cpu; /* --clock cpu */
     int32_t batch;  /* of the case that is added */
+    const gsa_bench_text *text; /* kernel, graph: of --text; NULL: none */
     double load; /* of the machine before anything was measured: processes that ran, on average over a minute; < 0: not known */
     gsa_bench_case *cases;
     int n_cases;
@@ -74,9 +75,6 @@ void gsa_bench_detail(const gsa_bench *bench, const char *what, int32_t length, 
 /* Calls add(bench, pattern, length) for every --topology, --length and --batch (bench->batch); without --topology for a few built-ins. */
 typedef gsa_status gsa_bench_add_pattern(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error);
 gsa_status gsa_bench_each_pattern(gsa_bench *bench, gsa_bench_add_pattern *add, gsa_error *error);
-/* `count` copies of one example of the pattern, joined: the batch that is measured. */
-gsa_status gsa_bench_batch(gsa_bench *bench, const gsa_pattern *pattern, gsa_instance *instance, int32_t count,
-                           gsa_batch **batch, gsa_error *error);
 
 /* bench_report.c */
 void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out);

@@ -7,9 +7,8 @@
 typedef struct gsa_graph_case {
     gsa_bench *bench;
     gsa_pattern *pattern;
-    gsa_example example;
-    int64_t edges, runs, bytes; /* runs of one example, as they stand */
-    int32_t batch;
+    int32_t length, batch;
+    int64_t edges, runs, bytes; /* of the batch; of the examples that are emitted, as they stand */
 } gsa_graph_case;
 
 static void release(void *state)
@@ -41,34 +40,38 @@ static gsa_status plan_phases(const gsa_graph_case *one, const gsa_batch *batch,
     return status;
 }
 
-static int64_t runs_of(const gsa_graph_case *one, const gsa_instance *instance)
+static void count_examples(gsa_graph_case *one, const gsa_bench_examples *examples)
 {
-    int64_t runs = 0;
-    for (int p = 0; p < gsa_schema_phases(gsa_pattern_schema(one->pattern)); p++) {
-        gsa_edges edges;
-        gsa_instance_edges(instance, p, &edges);
-        runs += edges.run_total;
+    one->runs = one->bytes = 0;
+    for (int32_t i = 0; i < examples->different; i++) {
+        one->bytes += gsa_instance_bytes(examples->at[i]);
+        for (int p = 0; p < gsa_schema_phases(gsa_pattern_schema(one->pattern)); p++) {
+            gsa_edges edges;
+            gsa_instance_edges(examples->at[i], p, &edges);
+            one->runs += edges.run_total;
+        }
     }
-    return runs;
 }
 
 static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, gsa_error *error)
 {
-    gsa_instance *instance;
+    const gsa_bench *bench = one->bench;
+    const int32_t heads = (int32_t)gsa_args_number(bench->args, "heads", 1);
+    gsa_bench_examples examples;
     gsa_batch *batch = NULL;
     const double start = gsa_now();
-    gsa_status status = gsa_pattern_instance(one->pattern, NULL, &one->example, NULL, 0, &instance, error);
+    gsa_status status =
+        gsa_bench_emit(bench->system, one->pattern, bench->text, one->length, heads, one->batch, &examples, error);
     if (status != GSA_OK) return status;
     const double emitted = gsa_now();
-    status = gsa_bench_batch(one->bench, one->pattern, instance, one->batch, &batch, error);
+    status = gsa_bench_join(bench->system, one->pattern, &examples, &batch, error);
     const double joined = gsa_now();
     if (status == GSA_OK) status = plan_phases(one, batch, out, error);
     seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_now() - joined;
-    one->bytes = gsa_instance_bytes(instance);
     one->edges = batch ? gsa_batch_edge_total(batch) : 0;
-    one->runs = runs_of(one, instance);
+    count_examples(one, &examples);
     gsa_batch_release(batch);
-    gsa_instance_release(instance);
+    gsa_bench_examples_release(bench->system, &examples);
     return status;
 }
 
@@ -90,10 +93,7 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     if (!slot) return GSA_ERR_MEMORY;
     gsa_graph_case *one = gsa_alloc_zero(bench->system, 1, sizeof *one);
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
-    one->bench = bench, one->pattern = gsa_pattern_retain(pattern), one->batch = bench->batch;
-    one->example = (gsa_example){ .struct_size = sizeof one->example,
-                                  .length = length,
-                                  .heads = (int32_t)gsa_args_number(bench->args, "heads", 1) };
+    one->bench = bench, one->pattern = gsa_pattern_retain(pattern), one->length = length, one->batch = bench->batch;
     slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
     gsa_bench_detail(bench, "n", length, slot->detail);
@@ -101,7 +101,8 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     slot->items = (double)one->edges;
     json_object_set_new(slot->facts, "length", json_integer(length));
     json_object_set_new(slot->facts, "edges", json_integer(one->edges));
-    slot->flops[0] = (double)one->runs, slot->flops[1] = (double)one->runs * (double)one->batch;
+    slot->flops[0] = (double)one->runs;
+    slot->flops[1] = (double)one->runs * (bench->text ? 1 : (double)one->batch);
     json_object_set_new(slot->facts, "runs", json_integer(one->runs));
     json_object_set_new(slot->facts, "instance_bytes", json_integer(one->bytes));
     return status;

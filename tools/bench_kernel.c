@@ -255,16 +255,14 @@ static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
 
 static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)
 {
-    const gsa_args *args = one->bench->args;
-    const gsa_example example = { .struct_size = sizeof example,
-                                  .length = length,
-                                  .heads = (int32_t)gsa_args_number(args, "heads", 1) };
-    gsa_instance *instance;
+    const gsa_bench *bench = one->bench;
+    gsa_bench_examples examples = { 0 };
     gsa_status status = open_side(one, error);
-    if (status == GSA_OK) status = gsa_pattern_instance(one->pattern, NULL, &example, NULL, 0, &instance, error);
-    if (status != GSA_OK) return status;
-    status = gsa_bench_batch(one->bench, one->pattern, instance, one->bench->batch, &one->batch, error);
-    gsa_instance_release(instance);
+    if (status == GSA_OK)
+        status = gsa_bench_emit(bench->system, one->pattern, bench->text, length,
+                                (int32_t)gsa_args_number(bench->args, "heads", 1), bench->batch, &examples, error);
+    if (status == GSA_OK) status = gsa_bench_join(bench->system, one->pattern, &examples, &one->batch, error);
+    gsa_bench_examples_release(bench->system, &examples);
     return status == GSA_OK ? fill_phases(one, error) : status;
 }
 

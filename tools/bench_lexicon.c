@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "bench.h"
-#include "graph/utf8.h"
 #include "topologies/lexicon.h"
 
 enum { SHORTEST = 2, LONGEST = 16 }; /* as char_word has them */
@@ -10,10 +9,9 @@ enum { SHORTEST = 2, LONGEST = 16 }; /* as char_word has them */
 typedef struct gsa_lexicon_case {
     gsa_bench *bench;
     const char *lexicon;
-    char *data;
-    gsa_slice *token;   /* [tokens] */
+    gsa_bench_text text;
     gsa_example *lines; /* [n_lines] */
-    int64_t bytes, tokens, n_lines, matches;
+    int64_t n_lines, matches;
     gsa_lexicon_facts facts;
 } gsa_lexicon_case;
 
@@ -22,8 +20,7 @@ static void release(void *state)
     gsa_lexicon_case *one = state;
     const gsa_system *system = one->bench->system;
     gsa_release(system, one->lines);
-    gsa_release(system, one->token);
-    gsa_release(system, one->data);
+    gsa_bench_text_close(system, &one->text);
     gsa_release(system, one);
 }
 
@@ -43,36 +40,31 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     return GSA_OK;
 }
 
-/* Characters and lines of the text; counts them where `fill` is 0. */
-static void split(gsa_lexicon_case *one, int fill)
+/* The tokens of each line that ends or is the last; counts them where there is no room. */
+static void split(gsa_lexicon_case *one)
 {
-    gsa_example line = { .struct_size = sizeof line, .heads = 1, .text = one->token };
-    one->tokens = one->n_lines = 0;
-    for (int64_t i = 0; i < one->bytes; i += gsa_utf8_length(one->data + i)) {
-        if (one->data[i] != '\n') {
-            if (fill) one->token[one->tokens] = (gsa_slice){ one->data + i, gsa_utf8_length(one->data + i) };
-            one->tokens++, line.length++;
-        }
-        if (one->data[i] != '\n' && i + gsa_utf8_length(one->data + i) < one->bytes) continue;
-        if (fill) one->lines[one->n_lines] = line;
+    const gsa_bench_text *text = &one->text;
+    gsa_example line = { .struct_size = sizeof line, .heads = 1, .text = text->token };
+    one->n_lines = 0;
+    for (int64_t i = 0, token = 0; i < text->bytes; i++) {
+        const int ends = text->data[i] == '\n';
+        if (!ends && token < text->tokens && text->data + i == text->token[token].at) token++, line.length++;
+        if (!ends && i + 1 < text->bytes) continue;
+        if (one->lines) one->lines[one->n_lines] = line;
         one->n_lines++;
-        if (fill) line.text = one->token + one->tokens;
-        line.length = 0;
+        line.text = text->token + token, line.length = 0;
     }
 }
 
 static gsa_status read_text(gsa_lexicon_case *one, const char *path, gsa_error *error)
 {
     const gsa_system *system = one->bench->system;
-    const gsa_status status = gsa_read_file(system, path, INT64_C(1) << 30, &one->data, &one->bytes, error);
+    const gsa_status status = gsa_bench_text_open(system, path, &one->text, error);
     if (status != GSA_OK) return status;
-    const int64_t bad = gsa_utf8_invalid(one->data, one->bytes);
-    if (bad >= 0) return gsa_fail(error, GSA_ERR_FORMAT, "%s: byte %lld of the file is not UTF-8", path, (long long)bad + 1);
-    split(one, 0);
-    one->token = gsa_alloc(system, (size_t)one->tokens, sizeof *one->token);
+    split(one);
     one->lines = gsa_alloc(system, (size_t)one->n_lines, sizeof *one->lines);
-    if (!one->token || !one->lines) return gsa_out_of_memory(error, path, one->tokens * (int64_t)sizeof *one->token);
-    split(one, 1);
+    if (!one->lines) return gsa_out_of_memory(error, path, one->n_lines * (int64_t)sizeof *one->lines);
+    split(one);
     return GSA_OK;
 }
 
@@ -81,7 +73,7 @@ static void put_facts(const gsa_lexicon_case *one, json_t *facts)
     json_object_set_new(facts, "words", json_integer(one->facts.words));
     json_object_set_new(facts, "states", json_integer(one->facts.states));
     json_object_set_new(facts, "lexicon_bytes", json_integer(one->facts.bytes));
-    json_object_set_new(facts, "text_bytes", json_integer(one->bytes));
+    json_object_set_new(facts, "text_bytes", json_integer(one->text.bytes));
     json_object_set_new(facts, "matches", json_integer(one->matches));
 }
 
@@ -102,7 +94,7 @@ gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error)
     gsa_status status = read_text(one, text, error);
     if (status == GSA_OK) status = run(one, seconds, error); /* to know the counts */
     if (status != GSA_OK) return status;
-    slot->flops[1] = (double)one->bytes;
+    slot->flops[1] = (double)one->text.bytes;
     snprintf(slot->name, sizeof slot->name, "%lld words", (long long)one->facts.words);
     snprintf(slot->detail, sizeof slot->detail, "%lld matches", (long long)one->matches);
     put_facts(one, slot->facts);
