@@ -43,9 +43,18 @@ static void write_floor(const gsa_bench_case *one, int series, double seconds, g
     else gsa_output_format(out, " %5s %-7s", "-", "-");
 }
 
+/* Of the first column: the longest name's. */
+static int name_width(const gsa_bench *bench)
+{
+    size_t width = 24;
+    for (int c = 0; c < bench->n_cases; c++)
+        if (strlen(bench->cases[c].name) > width) width = strlen(bench->cases[c].name);
+    return (int)width;
+}
+
 static void write_header(const gsa_bench *bench, gsa_output *out)
 {
-    gsa_output_format(out, "%-24s %-14s", bench->what, "");
+    gsa_output_format(out, "%-*s %-14s", name_width(bench), bench->what, "");
     for (int s = 0; s < bench->n_series; s++) {
         gsa_output_format(out, " %12s ms %7s", bench->series[s], "spread");
         if (has_rate(bench, s)) gsa_output_format(out, " %8s", bench->rate.name);
@@ -61,7 +70,7 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
     write_header(bench, out);
     for (int c = 0; c < bench->n_cases; c++) {
         const gsa_bench_case *one = &bench->cases[c];
-        gsa_output_format(out, "%-24s %-14s", one->name, one->detail);
+        gsa_output_format(out, "%-*s %-14s", name_width(bench), one->name, one->detail);
         if (*one->skipped) {
             gsa_output_format(out, " skipped: %s\n", one->skipped);
             continue;

@@ -123,6 +123,38 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* Examples of --text are its passages one after another and, behind the last whole one, from the start: of "good films" (a character a
+ * token) `good`, ` fil`, `good` with 1, 0 and 1 words of 4, 0 and 4 characters that each read it. The graph's edges are the words' spelling too. */
+START_TEST(passages)
+{
+    json_t *all;
+    gsa_cli_enter();
+    gsa_cli_write("words.txt", "good\nms\nlong\n");
+    gsa_cli_write("text.txt", "go\nod films\n");
+    gsa_cli_run(ARGS("bench", "kernel", "--topology=char_word:lexicon=words.txt:global=0", "--text=text.txt", "--length=4",
+                     "--batch=1,2,3", "--heads=1", "--head-dim=8", "--runs=1", "--device=cpu", "--json=b.json"),
+                NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    all = json_load_file("b.json", 0, NULL);
+    for (size_t i = 0; i < 3; i++) ck_assert_int_eq((int)number_of(case_of(all, i), "edges"), i < 2 ? 4 : 8);
+    json_decref(all);
+    gsa_cli_run(ARGS("bench", "graph", "--topology=char_word:lexicon=words.txt:global=0", "--text=text.txt", "--length=4,10",
+                     "--batch=3", "--runs=1", "--json=b.json"),
+                NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    all = json_load_file("b.json", 0, NULL);
+    ck_assert_int_eq((int)number_of(case_of(all, 0), "edges"), 2 * 8);
+    ck_assert_int_eq((int)number_of(case_of(all, 1), "edges"), 2 * 3 * 6);
+    json_decref(all);
+    gsa_cli_run(ARGS("bench", "graph", "--topology=star", "--text=text.txt", "--length=11", "--runs=1"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, "--text has 10 characters, but --length asks for 11"), "%s", ran.err);
+    gsa_cli_run(ARGS("bench", "kernel", "--topology=star", "--text=none.txt"), NULL, &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "'none.txt'"), "%s", ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
 static const struct {
     const char *args[10];
     int code;
@@ -149,7 +181,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test measured[] = { GSA_TEST(lengths_and_encoders), GSA_TEST(in_degree), GSA_TEST(too_large),
-                                         GSA_TEST(no_room) };
+                                         GSA_TEST(no_room), GSA_TEST(passages) };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("measured", measured, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("bench_cases", cases, GSA_COUNT(cases), argc, argv);
