@@ -27,23 +27,23 @@ static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
         if (run && (kind_of) == run->kind) CALL;                                                                            \
     }
 
-/* The sweep of a block of rows; 0 when there is none: too few sources, rows that mostly read otherwise, or no range that begins before
- * the one of the row above. */
+/* The sweep of a block of rows; 0 when there is none: too few sources, rows that mostly read otherwise, no range that begins before the
+ * one of the row above, or ranges so long that the states of their parts would be more than a few planes of the rows. */
 static int find(const gsa_edges *e, gsa_rows block, cpu_sweep *sweep)
 {
-    int64_t ranges = 0, returns = 0, low = INT64_MAX, high = 0, before = 0;
+    int64_t ranges = 0, returns = 0, parts = 0, low = INT64_MAX, high = 0, before = 0;
     int32_t kind = -1;
 #define LOOK                                                                                                                \
     do {                                                                                                                    \
         const int64_t end = (int64_t)run->first + run->count;                                                               \
-        kind = run->kind, ranges++, returns += run->first < before, before = run->first;                                    \
+        kind = run->kind, ranges++, returns += run->first < before, before = run->first, parts += run->count / SEGMENT;     \
         if (run->first < low) low = run->first;                                                                             \
         if (end > high) high = end;                                                                                         \
     } while (0)
     EACH_RANGE(e, block, kind < 0 ? run->kind : kind, LOOK)
 #undef LOOK
     *sweep = (cpu_sweep){ .rows = block, .kind = kind, .first = (int32_t)low, .end = (int32_t)high };
-    return returns > 0 && 2 * ranges > block.count && high - low >= SWEEP_SOURCES;
+    return returns > 0 && 2 * ranges > block.count && high - low >= SWEEP_SOURCES && parts <= block.count;
 }
 
 typedef struct place { /* of a range in its sweep */
