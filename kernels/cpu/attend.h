@@ -28,6 +28,7 @@ typedef struct cpu_block {
     const float *k[BLOCK], *v[BLOCK], *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
     int one_label; /* there are edges, and all have the same: what it adds is worked out once */
+    const float *factor; /* of dropout, [count] of the one head at work; NULL: to be drawn */
 } cpu_block;
 
 /* The next edges of a row, in emission order; 0 when none are left. */
@@ -35,7 +36,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
 {
     int32_t filled = 0;
     block->first += (uint32_t)block->count;
-    block->one_label = walk->run < walk->end;
+    block->one_label = walk->run < walk->end, block->factor = NULL;
     while (filled < BLOCK && walk->run < walk->end) {
         const gsa_run run = *walk->run;
         const gsa_part *part = &t->args->parts[run.kind];
@@ -65,22 +66,6 @@ static inline int32_t cpu_place(int32_t e, int32_t j)
 static inline int32_t cpu_quads(int32_t edges)
 {
     return (edges + 3) / 4;
-}
-
-/* Dropout factors of the heads first .. first+heads-1 (first is a multiple of 4) for a block, as scores stand; 0 where there is no edge
- * or head. */
-static inline void cpu_draw(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
-                            float *factor)
-{
-    const int32_t example = t->drop.example_id[t->edges->row_example[row]], local = t->edges->row_local[row];
-    float four[4];
-    for (int32_t j = 0; j < heads; j += QUADS)
-        memset(factor + cpu_place(0, j), 0, sizeof(float) * LANES * (size_t)cpu_quads(block->count));
-    for (int32_t j = 0; j < heads; j += 4)
-        for (int32_t e = 0; e < block->count; e++) {
-            ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)(first + j) / 4, four);
-            for (int32_t i = 0; i < 4 && j + i < heads; i++) factor[cpu_place(e, j + i)] = four[i];
-        }
 }
 
 typedef struct cpu_cut { /* columns from..: a slice of at most SLICE vectors */

@@ -8,6 +8,7 @@
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
+#include "kernels/cpu/kept.h"
 #include "kernels/cpu/spread.h"
 #include "kernels/cpu/tile_read.h"
 
@@ -56,7 +57,8 @@ static void slopes(back_row *x)
     inner_of(x, lse, inner);
     cpu_scores(t, block, x->q, x->first, x->heads, x->p);
     cpu_head_dots(t, x->slope, x->dout, block->v, NULL, x->first, x->heads, block->count);
-    if (t->drop.on) cpu_draw(t, x->row, x->first, x->heads, block, factor);
+    if (t->drop.on && !block->factor) GSA_CPU(kept_block)(t, x->row, x->first, x->heads, block, factor);
+    for (int32_t e = 0; block->factor && e < block->count; e++) factor[cpu_place(e, 0)] = block->factor[e];
     for (int32_t h = 0; h < x->heads; h += QUADS) {
         const vec l = vec_load(lse + 4 * h), d = vec_load(inner + 4 * h);
         const int32_t from = cpu_place(0, h), end = from + cpu_quads(block->count) * LANES;

@@ -6,6 +6,7 @@
 #include "kernels/cpu/band.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
+#include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct forward_job {
@@ -75,7 +76,7 @@ static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32
 {
     float factor[GROUPS * SCORES];
     if (!t->drop.on) return;
-    cpu_draw(t, row, first, heads, block, factor);
+    GSA_CPU(kept_block)(t, row, first, heads, block, factor);
     for (int32_t h = 0; h < heads; h += QUADS)
         multiply_scores(s + cpu_place(0, h), cpu_quads(block->count), factor + cpu_place(0, h), LANES);
 }

@@ -51,7 +51,7 @@ static int add_run(cpu_band *band, const gsa_run *run, int32_t move)
 
 static int is_open(const ref_attend *t)
 {
-    return !t->args->weights && !t->drop.on && t->dim > 0 && t->edges->row_local && t->edges->row_example;
+    return !t->args->weights && t->dim > 0 && t->edges->row_local && t->edges->row_example;
 }
 
 int GSA_CPU(band_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band *band)

@@ -15,7 +15,8 @@ enum {
     BAND_EDGES = 32,       /* of a row at most: with more of them tiles are as good */
     BAND_STRIPES = 16,     /* at most */
     BAND_WIDE = LANES / 4, /* vectors of a row that are worked on at once: those of BAND_ROWS rows stand in registers */
-    BAND_SCORES = BAND_EDGES * BAND_ROWS
+    BAND_SCORES = BAND_EDGES * BAND_ROWS,
+    BAND_VECTORS = BAND_SCORES / LANES
 };
 
 typedef struct

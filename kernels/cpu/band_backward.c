@@ -3,6 +3,7 @@
  * A row of dK and dV is read and written once a band, and as the next bands go on from it in a cache, in memory once. */
 #include <math.h>
 #include "kernels/cpu/band.h"
+#include "kernels/cpu/kept.h"
 
 typedef struct back_band { /* some heads */
     const ref_attend *t;
@@ -72,7 +73,8 @@ static void slopes(back_band *x, const int32_t head[QUADS])
 static void score(back_band *x)
 {
     const ref_attend *t = x->t;
-    const int64_t row = x->band->row * t->width;
+    const int64_t row = x->band->row * t->width, vectors = x->heads * cpu_band_vectors(x->band);
+    cpu_bits kept[HEADS * BAND_VECTORS];
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
         const float *q = (const float *)t->args->q + row + at, *dout = (const float *)t->args->dout + row + at;
@@ -81,11 +83,16 @@ static void score(back_band *x)
         cpu_band_dots(x->ds + h * x->stride, dout, &x->v, x->band->edges, at, t->width, t->dim, 1);
         cpu_band_add_labels(t, x->band, &x->r, q, x->first + h, x->p + h * x->stride);
     }
+    if (t->drop.on) {
+        GSA_CPU(kept_band)(t, x->band->row, x->band->edges, x->first, x->heads, kept);
+        cpu_keep(t, x->ds, kept, vectors);
+    }
     for (int32_t h = 0; h < x->heads; h += QUADS) {
         int32_t head[QUADS];
         for (int32_t j = 0; j < QUADS; j++) head[j] = h + (h + j < x->heads ? j : 0);
         slopes(x, head);
     }
+    if (t->drop.on) cpu_keep(t, x->p, kept, vectors);
 }
 
 /* Of one head: what its rows read, weighed by ds, added to dq. */

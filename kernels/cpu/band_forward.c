@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/band.h"
+#include "kernels/cpu/kept.h"
 
 enum { STREAM_LEAST = 1 << 22 /* numbers of a plane that no cache keeps beside Q, K and V */ };
 
@@ -88,6 +89,13 @@ static void softmax(forward_band *x, float *const s[QUADS], float *lse, int32_t 
     for (int r = 0; r < BAND_ROWS; r++) lse[(int64_t)r * x->t->heads + j] = each[BAND_ROWS * j + r];
 }
 
+static void drop(forward_band *x)
+{
+    cpu_bits bits[HEADS * BAND_VECTORS];
+    GSA_CPU(kept_band)(x->t, x->band->row, x->band->edges, x->first, x->heads, bits);
+    cpu_keep(x->t, x->s, bits, x->heads * cpu_band_vectors(x->band));
+}
+
 /* The weights of all heads at work. */
 static void weigh(forward_band *x)
 {
@@ -99,6 +107,7 @@ static void weigh(forward_band *x)
         for (int32_t j = 0; j < QUADS; j++) s[j] = x->s + (h + (j < heads ? j : 0)) * x->stride;
         softmax(x, s, lse + h, heads);
     }
+    if (x->t->drop.on) drop(x);
 }
 
 CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64_t at, int vectors, int whole, lanes end)

@@ -4,11 +4,13 @@
  * A tile of LANES rows reads and writes all of dK and dV for as many rows; a block here for ROWS. */
 #include "kernels/cpu/dense.h"
 #include <math.h>
+#include "kernels/cpu/kept.h"
 #include "kernels/gemm.h"
 
 enum {
     ROWS = 128,
     COLUMNS = 128,
+    KEPT = COLUMNS / LANES * ROWS, /* bits of a head */
     LEAST_ROWS = 64,      /* and columns */
     LEAST_WORK = 1 << 21, /* multiply-adds of a product of all rows: what is less is a tile's */
     NARROWEST = 16        /* head */
@@ -17,8 +19,9 @@ enum {
 typedef struct dense {
     const ref_attend *t;
     gsa_run run;
-    float lse[ROWS], inner[ROWS]; /* of a block's rows; inner: D */
+    float lse[KEPT_HEADS][ROWS], inner[KEPT_HEADS][ROWS]; /* of a block's rows; inner: D */
     float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
+    cpu_bits kept[KEPT_HEADS * KEPT]; /* where there is dropout */
 } dense;
 
 static int same_run(const gsa_edges *e, gsa_rows rows)
@@ -36,7 +39,7 @@ static int same_run(const gsa_edges *e, gsa_rows rows)
 static int fits(const ref_attend *t, gsa_rows rows)
 {
     const gsa_attend_args *a = t->args;
-    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->drop.on || t->dim < NARROWEST ||
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->dim < NARROWEST ||
         rows.count < LEAST_ROWS)
         return 0;
     const int64_t at = t->edges->run_offset[rows.first];
@@ -70,11 +73,20 @@ static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int tra
     if (gsa_gemm_f32(&g) != 0) gsa_ref32_multiply(&g);
 }
 
-static void slopes(dense *x, int64_t rows, int64_t columns)
+/* p, a block's scores or slopes, times the factors of dropout. */
+static void drop(const dense *x, float *p, int64_t rows, int64_t columns, int place)
+{
+    if (!x->t->drop.on) return;
+    for (int64_t r = 0; r < rows; r++)
+        cpu_keep(x->t, p + r * COLUMNS, x->kept + place * KEPT + r * (COLUMNS / LANES), (columns + LANES - 1) / LANES);
+}
+
+/* `place`: of the head among those at work. */
+static void slopes(dense *x, int64_t rows, int64_t columns, int place)
 {
     const vec scale = vec_all(x->t->scale);
     for (int64_t r = 0; r < rows; r++) {
-        const vec lse = vec_all(x->lse[r]), inner = vec_all(x->inner[r]);
+        const vec lse = vec_all(x->lse[place][r]), inner = vec_all(x->inner[place][r]);
         float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
         for (int64_t i = 0; i < columns; i += LANES) { /* beyond the last column: not used */
             const vec share = vec_exp(vec_sub(vec_mul(scale, vec_load(p + i)), lse));
@@ -85,7 +97,7 @@ static void slopes(dense *x, int64_t rows, int64_t columns)
 }
 
 /* Rows row .. of one head with the sources from .. of their run. */
-static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
+static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head, int place)
 {
     const ref_attend *t = x->t;
     const gsa_attend_args *a = t->args;
@@ -96,13 +108,15 @@ static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t col
     const float *k = (const float *)part->k + far, *v = (const float *)part->v + far;
     multiply(x->p, COLUMNS, q, w, 0, k, w, 1, rows, columns, d, 0);
     multiply(x->ds, COLUMNS, dout, w, 0, v, w, 1, rows, columns, d, 0);
-    slopes(x, rows, columns);
+    drop(x, x->ds, rows, columns, place);
+    slopes(x, rows, columns, place);
+    drop(x, x->p, rows, columns, place);
     if (a->dq) multiply((float *)a->dq + own, w, x->ds, COLUMNS, 0, k, w, 0, rows, d, columns, 1);
     if (part->dk) multiply((float *)part->dk + far, w, x->ds, COLUMNS, 1, q, w, 0, columns, d, rows, 1);
     if (part->dv) multiply((float *)part->dv + far, w, x->p, COLUMNS, 1, dout, w, 0, columns, d, rows, 1);
 }
 
-static void prepare(dense *x, int64_t row, int64_t rows, int32_t head)
+static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place)
 {
     const ref_attend *t = x->t;
     for (int64_t r = 0; r < rows; r++) {
@@ -113,8 +127,26 @@ static void prepare(dense *x, int64_t row, int64_t rows, int32_t head)
             const lanes m = lanes_first(t->dim - i < LANES ? t->dim - i : LANES);
             sum = vec_fma(vec_load_first(out + i, m), vec_load_first(dout + i, m), sum);
         }
-        x->inner[r] = vec_sum(sum);
-        x->lse[r] = ((const float *)t->args->lse)[(row + r) * t->heads + head];
+        x->inner[place][r] = vec_sum(sum);
+        x->lse[place][r] = ((const float *)t->args->lse)[(row + r) * t->heads + head];
+    }
+}
+
+/* Which edges of a block are kept by four heads. */
+static void draw(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
+{
+    for (int64_t r = 0; r < rows && x->t->drop.on; r++)
+        GSA_CPU(kept_edges)(x->t, row + r, from, columns, head, x->kept + r * (COLUMNS / LANES), KEPT);
+}
+
+/* ROWS rows at most, `heads` heads. */
+static void some_rows(dense *x, int64_t row, int64_t rows, int32_t head, int heads)
+{
+    for (int j = 0; j < heads; j++) prepare(x, row, rows, head + j, j);
+    for (int64_t i = 0; i < x->run.count; i += COLUMNS) {
+        const int64_t columns = ref_smaller(COLUMNS, x->run.count - i);
+        draw(x, row, rows, i, columns, head);
+        for (int j = 0; j < heads; j++) block(x, row, rows, i, columns, head + j, j);
     }
 }
 
@@ -122,17 +154,14 @@ int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, i
 {
     dense x;
     sigset_t before;
+    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
     if (!fits(t, rows) || !finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
     memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);
-    for (int32_t h = first; h < last; h++)
-        for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS) {
-            const int64_t count = ref_smaller(ROWS, end - row);
-            prepare(&x, row, count, h);
-            for (int64_t i = 0; i < x.run.count; i += COLUMNS)
-                block(&x, row, count, i, ref_smaller(COLUMNS, x.run.count - i), h);
-        }
+    for (int32_t h = first; h < last; h += most)
+        for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS)
+            some_rows(&x, row, ref_smaller(ROWS, end - row), h, last - h < most ? last - h : most);
     gsa_gemm_end(&before);
     return 1;
 }

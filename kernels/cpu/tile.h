@@ -55,7 +55,7 @@ int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labell
 /* Whether a call can work by tiles at all; whether labels matter to it. */
 static inline int cpu_tiles_serve(const ref_attend *t)
 {
-    return !t->args->weights && !t->drop.on && t->dim > 0 && t->dim <= TILE_DIM;
+    return !t->args->weights && t->dim > 0 && t->dim <= TILE_DIM;
 }
 static inline int cpu_labelled(const ref_attend *t)
 {

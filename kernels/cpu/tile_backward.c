@@ -2,11 +2,13 @@
  *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
  * so that a row of dK and dV is read and written once a tile, not once an edge. */
 #include <math.h>
+#include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct tile_head {
     const ref_attend *t;
     const cpu_tile *tile;
+    const cpu_kept_tile *kept; /* where there is dropout */
     int32_t head;
     int64_t column, at; /* of the head in a row; of the head in the first row */
     const float *q[LANES], *dout[LANES];
@@ -62,6 +64,7 @@ static int slopes(tile_head *x, const cpu_columns *c)
     const ref_attend *t = x->t;
     cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column);
     cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column);
+    if (t->drop.on) cpu_keep_columns(t, x->ds, x->kept, x->head, c->first, c->count);
     for (int32_t i = 0; i < c->count; i++) {
         vec s = vec_load(x->p + i * LANES);
         const vec g = vec_load(x->ds + i * LANES);
@@ -158,11 +161,13 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
 {
     for (int r = 0; r < LANES; r++) {
         cpu_block block;
-        block.first = 0, block.count = 0, block.one_label = 0;
+        float factor[BLOCK];
+        block.first = 0, block.count = 0, block.one_label = 0, block.factor = x->t->drop.on ? factor : NULL;
         for (int32_t i = 0; i < c->count; i++) {
             if (!(c->mask[i] >> r & 1)) continue;
             block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];
             block.kind[block.count] = c->kind[i], block.source[block.count] = c->source[i];
+            factor[block.count] = x->t->drop.on ? cpu_factor(x->t, x->kept, x->head, c->first + i, r) : 1;
             if (x->tile->labels > 0) {
                 const int32_t l = x->tile->place[(int64_t)(c->first + i) * LANES + r];
                 block.label[block.count] = x->tile->label[l];
@@ -177,19 +182,22 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading,
                             const ref_label_sums *sums)
 {
+    cpu_kept_tile kept;
     for (int32_t h = reading->first; h < reading->last; h++) {
         tile_head x;
         cpu_columns c;
         int finite = 0;
-        x.t = t, x.tile = tile, x.head = h;
+        x.t = t, x.tile = tile, x.head = h, x.kept = &kept;
         c.first = c.count = 0;
         cpu_ask_ahead(t, reading, h);
+        if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
         prepare(&x);
         while (cpu_next_columns(t, tile, &c)) {
             if (!slopes(&x, &c)) {
                 by_rows(&x, &c, sums);
                 continue;
             }
+            if (t->drop.on) cpu_keep_columns(t, x.p, &kept, h, c.first, c.count);
             sum_labels(&x, &c);
             add_queries(&x, &c);
             add_sources(&x, &c, 0, x.ds, x.q);

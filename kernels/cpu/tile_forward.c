@@ -1,6 +1,7 @@
 /* tile_forward.c - attention of a tile's rows: per head, columns by blocks of BLOCK, with a running maximum and sum for each row. */
 #include <float.h>
 #include <math.h>
+#include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct tile_state { /* of LANES rows. sum - lost is the sum of exp(s - top), compensated (Kahan) */
@@ -59,7 +60,7 @@ static int finish(float *o, int64_t width, int32_t dim, const float *share)
 static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of)
 {
     const float *vectors[TILE_LABELS];
-    if (tile->labels == 0) return;
+    if (tile->labels <= 0) return;
     if (t->r) {
         cpu_tile_vectors(t, tile, vectors);
         cpu_tile_dots(of, qt, vectors, 0, t->dim, tile->labels);
@@ -67,7 +68,7 @@ static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head
     cpu_add_label_bias(t, tile, head, of);
 }
 
-static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
+static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head, const cpu_kept_tile *kept)
 {
     const int64_t column = (int64_t)head * t->dim, at = tile->row * t->width + column;
     const float *q = (const float *)t->args->q + at;
@@ -82,6 +83,7 @@ static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
         cpu_score_tile(t, tile, &c, s, q, t->scale, qt, c.k, column);
         cpu_add_label_scores(tile, &c, of, s);
         vec_store(share, absorb(&state, &c, s));
+        if (t->drop.on) cpu_keep_columns(t, s, kept, head, c.first, c.count);
         mix(&c, s, c.first ? share : NULL, o, t->width, column, t->dim);
     }
     const vec sum = vec_sub(state.sum, state.lost);
@@ -94,9 +96,11 @@ static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head)
 
 int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading)
 {
+    cpu_kept_tile kept;
     for (int32_t h = 0; h < t->heads; h++) {
         cpu_ask_ahead(t, reading, h);
-        if (!forward_head(t, tile, h)) return 0;
+        if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
+        if (!forward_head(t, tile, h, &kept)) return 0;
     }
     return 1;
 }

@@ -51,6 +51,10 @@ static inline vec vec_if_positive(vec x, vec yes, vec no) /* yes where x is abov
 }
 static inline lanes lanes_of_quads(int n) { return (lanes)(((1u << n) - 1u) * 0x1111u); } /* the first n of each four */
 static inline lanes lanes_of_bits(unsigned bits) { return (lanes)bits; }
+static inline lanes lanes_of_bit(const uint32_t *words, int bit) /* which of LANES words have it */
+{
+    return _mm512_test_epi32_mask(_mm512_loadu_si512(words), _mm512_set1_epi32((int)(1u << bit)));
+}
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
 static inline vec vec_exponent(vec x) { return _mm512_getexp_ps(x); }                                    /* x > 0, normal */
 static inline vec vec_mantissa(vec x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero); } /* 1 <= m < 2 */
@@ -130,6 +134,11 @@ static inline lanes lanes_of_bits(unsigned bits)
 {
     const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each);
+}
+static inline lanes lanes_of_bit(const uint32_t *words, int bit)
+{
+    const __m256i it = _mm256_set1_epi32((int)(1u << bit));
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_loadu_si256((const void *)words), it), it);
 }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m)); }
 static inline vec vec_exponent(vec x)

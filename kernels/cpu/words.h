@@ -28,6 +28,11 @@ static inline vec words_keep(words w, words limit, vec x) /* 0 where a word is b
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_epu32_mask(w, limit, _MM_CMPINT_NLT), x);
 }
+static inline unsigned words_bits(words w, words limit) /* set where it is not */
+{
+    return _mm512_cmp_epu32_mask(w, limit, _MM_CMPINT_NLT);
+}
+static inline words words_load(const uint64_t *at) { return _mm512_loadu_si512(at); }
 #else
 typedef __m256i words;
 static inline words words_all(uint32_t x) { return _mm256_set1_epi32((int)x); }
@@ -43,6 +48,11 @@ static inline vec words_keep(words w, words limit, vec x)
 {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, limit), w)));
 }
+static inline unsigned words_bits(words w, words limit)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, limit), w)));
+}
+static inline words words_load(const uint64_t *at) { return _mm256_loadu_si256((const void *)at); }
 #endif
 
 enum { ROUNDS = 10 };
