@@ -173,6 +173,7 @@ static const gsa_option options[] = {
     { "heads", GSA_OPTION_NUMBER, "H", "8", NULL, 1, 4096, "kernel, graph, generate: attention heads" },
     { "head-dim", GSA_OPTION_NUMBER, "D", "64", NULL, 1, 65536, "kernel, generate: numbers of a head" },
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
+    { "dropout", GSA_OPTION_TEXT, "P", "0", NULL, 0, 0, "kernel: the share of edges that attention drops" },
     { "against", GSA_OPTION_TEXTS, "DEVICE[/N]", NULL, NULL, 0, 0,
       "kernel: measured in turn with --device; also cpu-plain, cpu-avx2, cpu-avx512, cuda-bf16, cuda-cusparse, "
       "cuda-windows, "

@@ -48,6 +48,7 @@ typedef struct gsa_bench {
     int n_series, runs, threads;
     int counts_cpu; /* --clock cpu */
     int32_t batch;  /* of the case that is added */
+    double dropout; /* of attention: kernel alone */
     const gsa_bench_text *text; /* kernel, graph: of --text; NULL: none */
     double load; /* of the machine before anything was measured: processes that ran, on average over a minute; < 0: not known */
     gsa_bench_case *cases;

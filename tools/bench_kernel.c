@@ -7,6 +7,7 @@
 #include "graph/plan.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda.h"
+#include "topologies/param.h"
 #include "topologies/words.h"
 
 typedef struct gsa_phase_case { /* one phase's call: everything in backend memory */
@@ -94,6 +95,23 @@ static gsa_status fill_parts(gsa_kernel_case *one, gsa_phase_case *phase, int64_
     return status;
 }
 
+/* Dropout of attention, whose key wants the examples' numbers. */
+static gsa_status fill_dropout(gsa_kernel_case *one, gsa_phase_case *phase, gsa_error *error)
+{
+    const int64_t bytes = phase->edges.examples * (int64_t)sizeof(int32_t);
+    if (one->bench->dropout == 0) return GSA_OK;
+    int32_t *host = gsa_alloc(one->bench->system, (size_t)phase->edges.examples, sizeof *host);
+    void *at = memory(one, bytes);
+    for (int32_t i = 0; host && i < phase->edges.examples; i++) host[i] = i;
+    gsa_status status = GSA_OK;
+    if (!host || !at) status = gsa_out_of_memory(error, "dropout to measure with", bytes);
+    else if (one->backend->upload(one->backend, at, host, bytes) != GSA_OK)
+        status = give_up(one, one->backend->error.status, error);
+    gsa_release(one->bench->system, host);
+    phase->call.dropout = (gsa_dropout){ .p = one->bench->dropout, .seed = 1, .step = 1, .example_id = at };
+    return status;
+}
+
 static gsa_status fill_call(gsa_kernel_case *one, gsa_phase_case *phase, const gsa_phase *schema, gsa_error *error)
 {
     const int32_t heads = (int32_t)gsa_args_number(one->bench->args, "heads", 1);
@@ -105,6 +123,7 @@ static gsa_status fill_call(gsa_kernel_case *one, gsa_phase_case *phase, const g
     const int64_t width = (int64_t)call->heads * dim, count = phase->edges.rows * width;
     void *q, *dout, *vectors = NULL, *bias = NULL;
     gsa_status status = fill_parts(one, phase, width, error);
+    if (status == GSA_OK) status = fill_dropout(one, phase, error);
     if (status == GSA_OK) status = numbers(one, count, &q, error);
     if (status == GSA_OK) status = numbers(one, count, &dout, error);
     if (status == GSA_OK) status = numbers(one, count, &call->out, error);
@@ -315,6 +334,7 @@ static void note_work(gsa_bench_case *slot, const gsa_kernel_case *one, int32_t 
     json_object_set_new(slot->facts, "heads", json_integer(gsa_args_number(one->bench->args, "heads", 1)));
     json_object_set_new(slot->facts, "head_dim", json_integer(gsa_args_number(one->bench->args, "head-dim", 1)));
     json_object_set_new(slot->facts, "batch", json_integer(one->bench->batch));
+    json_object_set_new(slot->facts, "dropout", json_real(one->bench->dropout));
     json_object_set_new(slot->facts, "backend", json_string(one->backend->name));
     json_object_set_new(slot->facts, "threads", json_integer(one->side->threads));
     json_object_set_new(slot->facts, "bytes", json_pack("[f, f]", work[0].bytes, work[1].bytes));
@@ -392,7 +412,10 @@ static gsa_status add_sides(gsa_bench *bench, gsa_error *error)
 
 gsa_status gsa_bench_kernel(gsa_bench *bench, gsa_error *error)
 {
+    static const gsa_param dropout = { "--dropout", GSA_REAL, 0, 0, 0.999, NULL, "0", "" };
+    gsa_value share;
     bench->series[0] = "forward", bench->series[1] = "backward", bench->n_series = 2;
-    const gsa_status status = add_sides(bench, error);
+    gsa_status status = gsa_param_parse(&dropout, gsa_args_text(bench->args, "dropout"), &share, error);
+    if (status == GSA_OK) bench->dropout = share.x, status = add_sides(bench, error);
     return status == GSA_OK ? gsa_bench_each_pattern(bench, add, error) : status;
 }

@@ -63,6 +63,7 @@ static const row usage_rows[] = {
       NULL },
     { { "bench", "kernel", "text.ini" }, 2, { "gsa bench kernel", "'text.ini'" }, NULL },
     { { "bench", "kernel", "--against", "cpu/0" }, 2, { "--against", "'cpu/0'", "1 to 4096" }, NULL },
+    { { "bench", "kernel", "--dropout", "1" }, 2, { "--dropout", "0.999" }, NULL },
     { { "bench", "kernel", "--length", "64,,8" }, 2, { "--length", "'64,,8'" }, NULL },
     { { "train" }, 2, { "gsa train", "RECIPE", "--resume" }, NULL },
     { { "eval" }, 2, { "gsa eval", "--model" }, NULL },

@@ -211,12 +211,13 @@ START_TEST(bench)
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 4);
     json_decref(all);
     run(ARGS("bench", "kernel", "--topology", "window", "--length", "40", "--runs", "1", "--device=cpu", "--threads=1",
-             "--against=ref/2", "--against=cpu-plain", "--json", "b.json"),
+             "--against=ref/2", "--against=cpu-plain", "--dropout=0.25", "--json", "b.json"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 ref/2"));
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 cpu-plain/1"));
     all = json_load_file("b.json", 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 3);
+    ck_assert(json_real_value(json_object_get(json_array_get(json_object_get(all, "cases"), 2), "dropout")) == 0.25);
     if (json_object_get(all, "ceilings"))
         ck_assert_ptr_nonnull(strstr(ran.out, "ceilings of 2 threads")); /* vectors are known here */
     json_decref(all);
