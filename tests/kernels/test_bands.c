@@ -73,7 +73,7 @@ static void check_one(int at, int dim, int flags, int seed)
 
 START_TEST(equal_the_oracle)
 {
-    static const int flags[] = { 0, 1, 2, 3, 32, 66 }; /* vectors 1, bias 2, gradients of v alone 32, -inf 64 */
+    static const int flags[] = { 0, 1, 2, 3, 32, 66, 4, 7 }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
             for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
@@ -85,7 +85,7 @@ END_TEST
 enum { WIDTH = 64, HEADS = 4, WINDOW = 2 };
 
 /* `examples` copies of a window over `rows` rows, with one set of numbers, twice the heads past the caches: out, dq, dk, dv. */
-static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, const float *numbers, float *to)
+static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, double drop, const float *numbers, float *to)
 {
     const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width, one = rows * width;
     const int64_t part_rows[1] = { (int64_t)examples * rows };
@@ -94,7 +94,8 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
     float *x = r.b->alloc(r.b, 8 * count * (int64_t)sizeof *x),
           *lse = r.b->alloc(r.b, examples * rows * HEADS * (int64_t)sizeof *x);
     int64_t *first = calloc((size_t)examples + 1, sizeof *first);
-    ck_assert(x && lse && first);
+    int32_t *id = calloc((size_t)examples, sizeof *id); /* one number for all: they drop the same edges */
+    ck_assert(x && lse && first && id);
     memset(x, 0, sizeof *x * (size_t)(8 * count));
     for (int p = 0; p < 4; p++)
         for (int32_t e = 0; e < examples; e++) memcpy(x + p * count + e * one, numbers + p * one, sizeof *x * (size_t)one);
@@ -113,6 +114,7 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
                                    .heads = HEADS,
                                    .head_dim = dim,
                                    .scale = 0.5,
+                                   .dropout = { .p = drop, .seed = 3, .example_id = id },
                                    .q = x,
                                    .parts = parts,
                                    .out = x + 4 * count,
@@ -129,7 +131,7 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
             ck_assert_msg(memcmp(y, y + e * one, sizeof *x * (size_t)one) == 0, "plane %d of example %d differs", p, (int)e);
         memcpy(to + p * one, y, sizeof *x * (size_t)one);
     }
-    free(first);
+    free(first), free(id);
     r.b->free(r.b, x), r.b->free(r.b, lse);
     edges_unload(r.b, &r.device);
     edges_free(&r.maker);
@@ -149,7 +151,7 @@ START_TEST(nothing_changes_a_bit)
     for (int at = 0; at < LEVELS; at++)
         for (int i = 0; i < GSA_COUNT(ways) && gsa_cpu_has(level[at]); i++) {
             const int is_first = i == 0 || ways[i].dim != ways[i - 1].dim;
-            windows(at, ways[i].threads, ways[i].examples, ROWS, ways[i].dim, numbers, is_first ? want : got);
+            windows(at, ways[i].threads, ways[i].examples, ROWS, ways[i].dim, _i ? 0.2 : 0, numbers, is_first ? want : got);
             if (!is_first)
                 ck_assert_msg(memcmp(want, got, sizeof *got * (size_t)(4 * ROWS * HEADS * ways[i].dim)) == 0,
                               "%d threads, %d examples, heads of %d", ways[i].threads, ways[i].examples, ways[i].dim);
@@ -219,7 +221,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
-    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit), GSA_TEST(no_band_has_rows_of_two_kinds) };
+    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, 2), GSA_TEST(no_band_has_rows_of_two_kinds) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120) };
     return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
 }

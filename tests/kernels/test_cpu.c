@@ -257,18 +257,19 @@ END_TEST
 
 START_TEST(whole_examples)
 {
-    static const int widths[] = { 16, 64, 101 }, flags[] = { 0, 32 };
+    static const int widths[] = { 16, 64, 101 }, flags[] = { 0, 32, 4, 36 };
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(levels[l].level); f++)
-            check_graph(l, 1 + f, widths[_i], flags[f], &whole);
+            check_graph(l, 1 + f + f / 2, widths[_i], flags[f], &whole);
 }
 END_TEST
 
-/* What a row does not read must not reach it, though it stands in the same tile: NaN and infinities, in every input. */
+/* What a row does not read must not reach it, though it stands in the same tile: NaN and infinities, in every input; with dropout too. */
 START_TEST(what_is_not_read_does_not_matter)
 {
     enum { ROWS = 87, DIM = 20 };
     static const float bad[] = { NAN, INFINITY };
+    static const int32_t id[] = { 5, 6 };
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int which = 0; which < 5 && gsa_cpu_has(levels[l].level); which++) { /* q, k, v, dout; none */
             static float x[4][ROWS * DIM], d[3][ROWS * DIM], out[ROWS * DIM], lse[ROWS];
@@ -281,7 +282,7 @@ START_TEST(what_is_not_read_does_not_matter)
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_normal(&dice);
             memset(d, 0, sizeof d);
-            if (which < 4) x[which][20 * DIM + 3] = bad[_i];
+            if (which < 4) x[which][20 * DIM + 3] = bad[_i % 2];
             const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], d[1], d[2] } };
             const gsa_attend_args args = { .edges = &r.device,
                                            .heads = 1,
@@ -289,6 +290,7 @@ START_TEST(what_is_not_read_does_not_matter)
                                            .scale = 1,
                                            .q = x[0],
                                            .parts = parts,
+                                           .dropout = { .p = _i < 2 ? 0 : 0.3, .example_id = id },
                                            .out = out,
                                            .lse = lse,
                                            .dout = x[3],
@@ -307,7 +309,7 @@ START_TEST(what_is_not_read_does_not_matter)
                 if (row < 20 - 9 || row > 20 + 9)
                     ck_assert_msg(clean, "%s: input %d spoils the output of row %d", levels[l].name, which, row);
             }
-            if (which < 3 && _i == 0) ck_assert(isnan(out[20 * DIM + 3]));
+            if (which < 3 && _i % 2 == 0) ck_assert(isnan(out[20 * DIM + 3]));
             if (which == 3) ck_assert(isnan(d[0][20 * DIM]));
             edges_unload(b, &r.device);
             edges_free(&r.maker);
@@ -316,31 +318,36 @@ START_TEST(what_is_not_read_does_not_matter)
 }
 END_TEST
 
-/* Windows, whole examples, and these where something is infinite in one head: others are still worked out the same way. */
+/* Windows, whole examples, and these where something is infinite in one head: others are still worked out the same way. All of them with
+ * dropout again. */
+enum { READINGS = GSA_COUNT(windows) + 2 };
 START_TEST(threads_change_no_bit_of_a_tile)
 {
+    const int reading = _i % READINGS;
     enum { ROWS = 331, HEADS = 5, DIM = 60, WIDTH = HEADS * DIM, COUNT = ROWS * WIDTH };
     static const int threads[] = { 1, 2, 3, 8, 16 };
+    static const int32_t id[] = { 8, 2 };
     static float x[4][COUNT], y[2][6][COUNT], lse[ROWS * HEADS];
     gsa_dice dice = { 6 };
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_normal(&dice);
-    if (_i > GSA_COUNT(windows)) x[2][0] = INFINITY;
+    if (reading > GSA_COUNT(windows)) x[2][0] = INFINITY;
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int i = 0; i < GSA_COUNT(threads) && gsa_cpu_has(levels[l].level); i++) {
             float(*to)[COUNT] = y[i > 0];
             rig r = { 0 };
             ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, threads[i], &r.b, NULL), GSA_OK);
-            if (_i < GSA_COUNT(windows)) make_windows(&r, windows[_i]);
+            if (reading < GSA_COUNT(windows)) make_windows(&r, windows[reading]);
             else make_whole(&r);
             memset(to, 0, sizeof y[0]);
             const gsa_part kinds[GSA_MAX_KINDS] = { { x[1], x[2], to[1], to[2] }, { x[2], x[1], to[4], to[5] } };
             const gsa_attend_args args = { .edges = &r.device,
                                            .heads = HEADS,
-                                           .head_dim = _i < GSA_COUNT(windows) ? 10 : DIM,
+                                           .head_dim = reading < GSA_COUNT(windows) ? 10 : DIM,
                                            .scale = 1,
                                            .q = x[0],
                                            .parts = kinds,
+                                           .dropout = { .p = _i < READINGS ? 0 : 0.2, .seed = 4, .example_id = id },
                                            .out = to[0],
                                            .lse = lse,
                                            .dout = x[3],
@@ -364,8 +371,8 @@ int main(int argc, char **argv)
                                      GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
                                      GSA_LOOP(many_heads, 4),
                                      GSA_LOOP(whole_examples, 3),
-                                     GSA_LOOP(what_is_not_read_does_not_matter, 2),
-                                     GSA_LOOP(threads_change_no_bit_of_a_tile, GSA_COUNT(windows) + 2) };
+                                     GSA_LOOP(what_is_not_read_does_not_matter, 4),
+                                     GSA_LOOP(threads_change_no_bit_of_a_tile, 2 * READINGS) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),
                                       GSA_CASE("rows", rows, 60) };
     return gsa_run_suite("cpu", cases, GSA_COUNT(cases), argc, argv);
