@@ -10,10 +10,10 @@
 enum {
     ROWS = 128,
     COLUMNS = 128,
-    KEPT = COLUMNS / LANES * ROWS, /* bits of a head */
-    LEAST_ROWS = 64,      /* and columns */
-    LEAST_WORK = 1 << 21, /* multiply-adds of a product of all rows: what is less is a tile's */
-    NARROWEST = 16        /* head */
+    KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
+    LEAST_ROWS = 64,               /* and columns */
+    LEAST_WORK = 1 << 21,          /* multiply-adds of a product of all rows: what is less is a tile's */
+    NARROWEST = 16                 /* head */
 };
 
 typedef struct dense {
@@ -39,9 +39,7 @@ static int same_run(const gsa_edges *e, gsa_rows rows)
 static int fits(const ref_attend *t, gsa_rows rows)
 {
     const gsa_attend_args *a = t->args;
-    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->dim < NARROWEST ||
-        rows.count < LEAST_ROWS)
-        return 0;
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->dim < NARROWEST || rows.count < LEAST_ROWS) return 0;
     const int64_t at = t->edges->run_offset[rows.first];
     if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
     return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);

@@ -73,7 +73,9 @@ static void check_one(int at, int dim, int flags, int seed)
 
 START_TEST(equal_the_oracle)
 {
-    static const int flags[] = { 0, 1, 2, 3, 32, 66, 4, 7 }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
+    static const int flags[] = {
+        0, 1, 2, 3, 32, 66, 4, 7
+    }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
             for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
@@ -85,7 +87,8 @@ END_TEST
 enum { WIDTH = 64, HEADS = 4, WINDOW = 2 };
 
 /* `examples` copies of a window over `rows` rows, with one set of numbers, twice the heads past the caches: out, dq, dk, dv. */
-static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, double drop, const float *numbers, float *to)
+static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, double drop, const float *numbers,
+                    float *to)
 {
     const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width, one = rows * width;
     const int64_t part_rows[1] = { (int64_t)examples * rows };
