@@ -49,15 +49,43 @@ int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t fi
 /* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
 #define CPU_UNROLL _Pragma("GCC unroll 16")
 
+/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads for
+ * the first time it asks for that of a later band: one by one, for of many at a time the machine forgets some. */
+enum {
+    BAND_AHEAD = 4 * BAND_ROWS, /* rows */
+    BAND_LINE = 16,             /* numbers of a cache line */
+    BAND_LEAST = 1 << 15        /* numbers of a plane: smaller ones stand in the second cache */
+};
+
+static inline int64_t cpu_ahead_of(const ref_attend *t)
+{
+    return t->edges->rows * t->width < BAND_LEAST ? 0 : BAND_AHEAD * t->width;
+}
+
+/* What stands `ahead` numbers behind x, be it there or not. */
+CPU_INLINE void cpu_ask(const float *x, int64_t ahead)
+{
+    vec_ask((const float *)((uintptr_t)x + (uintptr_t)ahead * sizeof(float)));
+}
+
+/* The lines of `vectors` vectors. */
+CPU_INLINE void cpu_ask_vectors(const float *x, int64_t ahead, int vectors)
+{
+    for (int v = 0; v < vectors; v += BAND_LINE / LANES) cpu_ask(x + v * LANES, ahead);
+}
+
 /* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
 typedef struct cpu_places {
     const float *x[BAND_EDGES + QUADS];
     int64_t move[BAND_EDGES + QUADS];
     uint8_t diagonal[BAND_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what row r + 1 reads at e */
+    uint8_t fresh[BAND_EDGES + QUADS];    /* what the rows read at e no band before did */
+    int64_t ahead; /* numbers from there to what a later band reads, which is asked for; 0: nothing is */
 } cpu_places;
 
 static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, cpu_places *to)
 {
+    to->ahead = cpu_ahead_of(t);
     for (int32_t i = 0; i < band->stripes; i++) {
         const cpu_stripe *s = &band->stripe[i];
         const gsa_part *part = &t->args->parts[s->kind];
@@ -65,14 +93,16 @@ static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int 
         for (int32_t e = 0; e < s->count; e++) {
             to->x[s->place + e] = x + e * t->width, to->move[s->place + e] = s->move * t->width;
             to->diagonal[s->place + e] = s->move == 1 && (s->count - e >= QUADS || s->place + s->count == band->edges);
+            to->fresh[s->place + e] = s->move == 1 && e + 1 == s->count;
         }
     }
 }
 
 static inline void cpu_label_places_of(const ref_attend *t, const cpu_band *band, cpu_places *to)
 {
+    to->ahead = 0;
     for (int32_t e = 0; e < band->edges; e++)
-        to->x[e] = t->r + (int64_t)band->label[e] * t->dim, to->move[e] = 0, to->diagonal[e] = 0;
+        to->x[e] = t->r + (int64_t)band->label[e] * t->dim, to->move[e] = 0, to->diagonal[e] = to->fresh[e] = 0;
 }
 
 /* sum[e][r] += q_r . x_e,r lane by lane, for one vector of columns. */
@@ -98,6 +128,15 @@ CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const fl
     }
 }
 
+/* For one vector of columns. */
+CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e, int64_t width,
+                             int places, int diagonal)
+{
+    for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask(q + r * width, p->ahead);
+    for (int i = diagonal ? places - 1 : 0; i < places; i++)
+        for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask(x[i] + r * width, p->ahead);
+}
+
 /* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of two in memory. */
 CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
                                   int places, int diagonal, int whole)
@@ -111,6 +150,7 @@ CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e
     for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
         cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole, lanes_first(left < LANES ? left : LANES));
+        if (p->ahead && left / LANES % (BAND_LINE / LANES) == 0) cpu_band_ask(q, from, p, e, width, places, diagonal);
         CPU_UNROLL
         for (int i = 0; i < places; i++) from[i] += LANES;
     }
@@ -188,9 +228,10 @@ CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const 
 }
 
 /* One place: each row reads one row of x. */
-CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, int vectors,
-                                   int whole, lanes end)
+CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, int64_t ahead,
+                                   int vectors, int whole, lanes end)
 {
+    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask_vectors(x + r * move, ahead, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -199,15 +240,20 @@ CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, 
 
 /* `count` places from p on, which read along x. */
 CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t width,
-                                    int32_t count, int vectors, int whole, lanes end)
+                                    int64_t ahead, int32_t count, int vectors, int whole, lanes end)
 {
+    const float *fresh = x + (count - 1) * width;
     cpu_band_add(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh, ahead, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + width, ahead, vectors);
     x += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_add(y, p, x, 1, 3, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + 2 * width, ahead, vectors);
     cpu_band_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + 3 * width, ahead, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
 }
 
@@ -234,25 +280,31 @@ CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WI
 }
 
 /* One place: each row gives to one row of y, all of them to the same where move is 0. */
-CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, vec x[BAND_ROWS][BAND_WIDE], int vectors,
-                                    int whole, lanes end)
+CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, int64_t ahead, vec x[BAND_ROWS][BAND_WIDE],
+                                    int vectors, int whole, lanes end)
 {
+    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask_vectors(y + r * move, ahead, vectors);
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_give(y + move, p + 4, x, 1, 1, vectors, whole, end);
     cpu_band_give(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
     cpu_band_give(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
 }
 
-CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, int32_t count, vec x[BAND_ROWS][BAND_WIDE],
-                                     int vectors, int whole, lanes end)
+CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, int64_t ahead, int32_t count,
+                                     vec x[BAND_ROWS][BAND_WIDE], int vectors, int whole, lanes end)
 {
+    const float *fresh = y + (count - 1) * width;
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh, ahead, vectors);
     cpu_band_give(y + width, p + 4, x, 0, 1, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + width, ahead, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
     y += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_give(y, p, x, 1, 3, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + 2 * width, ahead, vectors);
     cpu_band_give(y + width, p + 4, x, 2, 3, vectors, whole, end);
+    if (ahead) cpu_ask_vectors(fresh + 3 * width, ahead, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
 }
 
@@ -264,59 +316,5 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, in
         for (; from + LANES <= (dim); from += LANES) CALL(from, 1, 1, lanes_first(0));                                      \
         if (from < (dim)) CALL(from, 1, 0, lanes_first((dim)-from));                                                        \
     } while (0)
-
-/* ---- what a later band will want --------------------------------------------------------------------------------------- */
-
-enum {
-    BAND_AHEAD = 4 * BAND_ROWS, /* rows */
-    BAND_PLANES = 4 + 4 * BAND_STRIPES,
-    BAND_LINE = 16,      /* numbers of a cache line */
-    BAND_LEAST = 1 << 15 /* numbers of a plane: smaller ones stand in the second cache */
-};
-
-/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So it asks for the rows of
- * a later band, whole and one after another, a share with each head. */
-typedef struct cpu_ahead {
-    int32_t planes;
-    const float *plane[BAND_PLANES]; /* where BAND_ROWS rows begin */
-    int64_t width, lines;            /* of all heads in a row; of the heads at work */
-} cpu_ahead;
-
-static inline void cpu_expect_rows(cpu_ahead *x, const void *plane, int64_t column, int64_t row, int64_t rows)
-{
-    if (plane && row >= 0 && row + BAND_ROWS <= rows) x->plane[x->planes++] = (const float *)plane + row * x->width + column;
-}
-
-static inline void cpu_expect_band(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last, int backward,
-                                   const void *written, cpu_ahead *x)
-{
-    const gsa_attend_args *args = t->args;
-    const int64_t column = (int64_t)first * t->dim, row = band->row + BAND_AHEAD, rows = t->edges->rows;
-    const void *const own[] = { args->q, written, backward ? args->dout : NULL, backward ? args->dq : NULL };
-    x->planes = 0, x->width = t->width, x->lines = ((int64_t)(last - first) * t->dim + BAND_LINE - 1) / BAND_LINE;
-    if (rows * t->width < BAND_LEAST) return;
-    for (int i = 0; i < 4; i++) cpu_expect_rows(x, own[i], column, row, rows);
-    for (int32_t i = 0; i < band->stripes; i++) {
-        const cpu_stripe *s = &band->stripe[i];
-        const gsa_part *part = &args->parts[s->kind];
-        const void *const plane[] = { part->k, part->v, backward ? part->dk : NULL, backward ? part->dv : NULL };
-        for (int j = 0; s->move && j < 4; j++)
-            cpu_expect_rows(x, plane[j], column, (int64_t)s->first + s->count - 1 + BAND_AHEAD,
-                            t->edges->part_rows[s->kind]);
-    }
-}
-
-/* The share `part` of `parts`. */
-static inline void cpu_ask_band(const cpu_ahead *x, int32_t part, int32_t parts)
-{
-    const int64_t all = BAND_ROWS * x->lines, from = all * part / parts, to = all * (part + 1) / parts;
-    if (from == to) return;
-    int64_t line = from % x->lines, at = from / x->lines * x->width + line * BAND_LINE;
-    for (int64_t i = from; i < to; i++) {
-        for (int32_t p = 0; p < x->planes; p++) vec_ask(x->plane[p] + at);
-        at += BAND_LINE;
-        if (++line == x->lines) line = 0, at += x->width - x->lines * BAND_LINE;
-    }
-}
 
 #endif

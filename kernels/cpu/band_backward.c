@@ -12,8 +12,6 @@ typedef struct back_band { /* some heads */
     cpu_places k, v, r;
     int32_t first, heads, stride;                          /* numbers of a head's scores */
     float p[HEADS * BAND_SCORES], ds[HEADS * BAND_SCORES]; /* ds: first g, then p (g - D), then that scaled */
-    cpu_ahead ahead;
-    int32_t part, parts; /* of what is asked for */
 } back_band;
 
 static int has_dead(const ref_attend *t, int64_t row)
@@ -25,7 +23,7 @@ static int has_dead(const ref_attend *t, int64_t row)
 }
 
 /* In each quad: a_r . b_r of the rows. */
-static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim)
+static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, int64_t ahead)
 {
     vec sum[BAND_ROWS], w[QUADS];
     CPU_UNROLL
@@ -35,6 +33,7 @@ static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim)
         CPU_UNROLL
         for (int r = 0; r < BAND_ROWS; r++)
             sum[r] = vec_fma(vec_load_first(a + r * width + i, end), vec_load_first(b + r * width + i, end), sum[r]);
+        for (int r = 0; ahead && i % BAND_LINE == 0 && r < BAND_ROWS; r++) cpu_ask(a + r * width + i, ahead);
     }
     w[0] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     for (int i = 1; i < QUADS; i++) w[i] = w[0];
@@ -53,7 +52,8 @@ static void slopes(back_band *x, const int32_t head[QUADS])
         float each[LANES] = { 0 };
         for (int r = 0; r < BAND_ROWS; r++) each[r] = l[(int64_t)r * x->t->heads];
         lse[j] = vec_quad(vec_load(each), 0);
-        inner[j] = row_dots((const float *)args->out + at, (const float *)args->dout + at, x->t->width, x->t->dim);
+        inner[j] =
+            row_dots((const float *)args->out + at, (const float *)args->dout + at, x->t->width, x->t->dim, x->k.ahead);
     }
     for (int32_t i = 0; i < x->stride; i += LANES) {
         CPU_UNROLL
@@ -78,7 +78,6 @@ static void score(back_band *x)
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
         const float *q = (const float *)t->args->q + row + at, *dout = (const float *)t->args->dout + row + at;
-        cpu_ask_band(&x->ahead, x->part++, x->parts);
         cpu_band_dots(x->p + h * x->stride, q, &x->k, x->band->edges, at, t->width, t->dim, t->scale);
         cpu_band_dots(x->ds + h * x->stride, dout, &x->v, x->band->edges, at, t->width, t->dim, 1);
         cpu_band_add_labels(t, x->band, &x->r, q, x->first + h, x->p + h * x->stride);
@@ -104,16 +103,17 @@ CPU_INLINE void query_slice(const back_band *x, float *dq, const float *ds, int6
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) y[r][v] = cpu_piece(dq + r * width + from, v, vectors, whole, end);
+    for (int r = 0; x->k.ahead && r < BAND_ROWS; r++) cpu_ask_vectors(dq + r * width + from, x->k.ahead, vectors);
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *s = &x->band->stripe[i];
         const float *p = ds + s->place * BAND_ROWS, *k = x->k.x[s->place] + at + from;
-        if (cpu_is_long(s)) cpu_band_add_stripe(y, p, k, width, s->count, vectors, whole, end);
+        if (cpu_is_long(s)) cpu_band_add_stripe(y, p, k, width, 0, s->count, vectors, whole, end);
         else
             for (int32_t e = 0; e < s->count; e++)
-                cpu_band_add_place(y, p + e * BAND_ROWS, k + e * width, s->move * width, vectors, whole, end);
+                cpu_band_add_place(y, p + e * BAND_ROWS, k + e * width, s->move * width, 0, vectors, whole, end);
     }
     for (int32_t e = 0; x->t->r && e < x->band->edges; e++)
-        cpu_band_add_place(y, ds + e * BAND_ROWS, x->r.x[e] + from, 0, vectors, whole, end);
+        cpu_band_add_place(y, ds + e * BAND_ROWS, x->r.x[e] + from, 0, 0, vectors, whole, end);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) cpu_put_piece(dq + r * width + from, v, vectors, whole, end, y[r][v]);
@@ -135,10 +135,11 @@ CPU_INLINE void source_slice(const back_band *x, int values, const float *row, c
         if (!plane) continue;
         const float *share = p + s->place * BAND_ROWS;
         float *y = plane + s->first * width + at;
-        if (cpu_is_long(s)) cpu_band_give_stripe(y, share, width, s->count, of, vectors, whole, end);
+        if (cpu_is_long(s)) cpu_band_give_stripe(y, share, width, x->k.ahead, s->count, of, vectors, whole, end);
         else
             for (int32_t e = 0; e < s->count; e++)
-                cpu_band_give_place(y + e * width, share + e * BAND_ROWS, s->move * width, of, vectors, whole, end);
+                cpu_band_give_place(y + e * width, share + e * BAND_ROWS, s->move * width,
+                                    x->k.fresh[s->place + e] ? x->k.ahead : 0, of, vectors, whole, end);
     }
 }
 
@@ -151,8 +152,8 @@ CPU_INLINE void label_slice(const back_band *x, const float *q, const float *ds,
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) of[r][v] = cpu_piece(q + r * x->t->width + from, v, vectors, whole, end);
     for (int32_t e = 0; e < x->band->edges; e++)
-        cpu_band_give_place(x->sums->dr + (int64_t)x->band->label[e] * x->t->dim + from, ds + e * BAND_ROWS, 0, of, vectors,
-                            whole, end);
+        cpu_band_give_place(x->sums->dr + (int64_t)x->band->label[e] * x->t->dim + from, ds + e * BAND_ROWS, 0, 0, of,
+                            vectors, whole, end);
 }
 
 static void add_label_bias(const back_band *x, const float *slope, int32_t head)
@@ -169,7 +170,6 @@ static void add_head(back_band *x, int32_t h)
     const int64_t at = (int64_t)(x->first + h) * t->dim, row = x->band->row * t->width + at;
     const float *q = (const float *)t->args->q + row, *dout = (const float *)t->args->dout + row, *p = x->p + h * x->stride;
     float *ds = x->ds + h * x->stride, *dq = t->args->dq ? (float *)t->args->dq + row : NULL;
-    cpu_ask_band(&x->ahead, x->part++, x->parts);
     if (x->sums->db) add_label_bias(x, ds, x->first + h);
     for (int32_t i = 0; i < x->stride; i += LANES) vec_store(ds + i, vec_mul(vec_load(ds + i), vec_all(t->scale)));
 #define QUERIES(from, vectors, whole, end) query_slice(x, dq, ds, at, from, vectors, whole, end)
@@ -192,11 +192,9 @@ int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t fi
     back_band x;
     if (has_dead(t, band->row)) return 0; /* of all heads, for which ones are at work depends on the number of threads */
     x.t = t, x.band = band, x.sums = sums, x.stride = cpu_band_vectors(band) * LANES;
-    x.part = 0, x.parts = 2 * (last - first);
     cpu_places_of(t, band, 0, &x.k);
     cpu_places_of(t, band, 1, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
-    cpu_expect_band(t, band, first, last, 1, t->args->out, &x.ahead);
     for (x.first = first; x.first < last; x.first += HEADS) {
         x.heads = last - x.first < HEADS ? last - x.first : HEADS;
         score(&x);

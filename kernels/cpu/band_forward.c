@@ -15,7 +15,6 @@ typedef struct forward_band { /* some heads */
     float s[HEADS * BAND_SCORES];
     int dead;   /* a row of a head has no weights */
     int stream; /* rows of the output are whole lines and go past the caches */
-    cpu_ahead ahead;
 } forward_band;
 
 static void score(forward_band *x)
@@ -24,7 +23,6 @@ static void score(forward_band *x)
     const float *q = (const float *)t->args->q + x->band->row * t->width;
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
-        cpu_ask_band(&x->ahead, x->first + h, 2 * t->heads);
         cpu_band_dots(x->s + h * x->stride, q + at, &x->k, x->band->edges, at, t->width, t->dim, t->scale);
         cpu_band_add_labels(t, x->band, &x->r, q + at, x->first + h, x->s + h * x->stride);
     }
@@ -119,12 +117,15 @@ CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *stripe = &x->band->stripe[i];
         const float *p = s + stripe->place * BAND_ROWS, *from = x->v.x[stripe->place] + at;
-        if (cpu_is_long(stripe)) cpu_band_add_stripe(y, p, from, x->t->width, stripe->count, vectors, whole, end);
+        if (cpu_is_long(stripe))
+            cpu_band_add_stripe(y, p, from, x->t->width, x->v.ahead, stripe->count, vectors, whole, end);
         else
             for (int32_t e = 0; e < stripe->count; e++)
-                cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width, vectors, whole,
-                                   end);
+                cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
+                                   x->v.fresh[stripe->place + e] ? x->v.ahead : 0, vectors, whole, end);
     }
+    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++)
+        cpu_ask_vectors(o + r * x->t->width, x->v.ahead, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -137,7 +138,6 @@ static void mix(const forward_band *x, int32_t h)
     const int64_t at = (int64_t)(x->first + h) * x->t->dim;
     float *o = (float *)x->t->args->out + x->band->row * x->t->width + at;
     const float *s = x->s + h * x->stride;
-    cpu_ask_band(&x->ahead, x->t->heads + x->first + h, 2 * x->t->heads);
 #define SLICE_OF(from, vectors, whole, end) mix_slice(x, o + from, s, at + from, vectors, whole, end)
     CPU_BY_BAND_SLICE(x->t->dim, SLICE_OF);
 #undef SLICE_OF
@@ -163,7 +163,6 @@ void GSA_CPU(band_forward)(const ref_attend *t, const cpu_band *band)
     cpu_places_of(t, band, 1, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
     x.stream = t->dim % BAND_LINE == 0 && t->edges->rows * t->width >= STREAM_LEAST && (uintptr_t)t->args->out % 64 == 0;
-    cpu_expect_band(t, band, 0, t->heads, 0, x.stream ? NULL : t->args->out, &x.ahead);
     for (x.first = 0; x.first < t->heads; x.first += HEADS) {
         x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
         score(&x);
