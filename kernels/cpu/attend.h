@@ -29,7 +29,28 @@ typedef struct cpu_block {
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
     int one_label; /* there are edges, and all have the same: what it adds is worked out once */
     const float *factor; /* of dropout, [count] of the one head at work; NULL: to be drawn */
+    int64_t ahead; /* numbers from a source's row to that of the next block, which is asked for; 0: nothing is */
 } cpu_block;
+
+enum {
+    ASK_LINE = 16,      /* numbers of a cache line */
+    ASK_LEAST = 1 << 15 /* numbers of a plane: smaller ones stand in the second cache */
+};
+
+/* What stands `ahead` numbers behind the `vectors` vectors from x on, be it there or not. Asked line by line while others are worked on: of
+ * many at a time the machine forgets some. */
+CPU_INLINE void cpu_ask(const float *x, int64_t ahead, int vectors)
+{
+    const uintptr_t at = (uintptr_t)x + (uintptr_t)ahead * sizeof(float);
+    for (int v = 0; v < vectors; v += ASK_LINE / LANES) vec_ask((const float *)(at + sizeof(float) * LANES * (uintptr_t)v));
+}
+
+/* For a block that a run fills and does not end with. */
+static inline int64_t cpu_ahead_of(const ref_attend *t, const ref_walk *walk, int32_t taken)
+{
+    if (taken < BLOCK || walk->done < BLOCK || walk->run == walk->end) return 0;
+    return t->edges->part_rows[walk->run->kind] * t->width < ASK_LEAST ? 0 : walk->run->step * BLOCK * t->width;
+}
 
 /* The next edges of a row, in emission order; 0 when none are left. */
 static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *block)
@@ -54,6 +75,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
     }
     if (t->r)
         for (int32_t i = 0; i < filled; i++) block->r[i] = t->r + (int64_t)block->label[i] * t->dim;
+    block->ahead = cpu_ahead_of(t, walk, filled);
     return block->count = filled;
 }
 
@@ -140,13 +162,16 @@ CPU_INLINE vec cpu_dot_four(const vec *q, const float *const *x, int64_t at, con
 }
 
 /* Heads of at most SLICE vectors: q stays in registers. w[QUADS i]: edges 4 i .. 4 i + 3. */
-CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x, int64_t at, const float *const *r,
-                                int32_t count, int vectors, int whole, lanes end)
+CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x, int64_t at, int64_t ahead,
+                                const float *const *r, int32_t count, int vectors, int whole, lanes end)
 {
     vec q[SLICE];
     int32_t e = 0;
     for (int i = 0; i < vectors; i++) q[i] = cpu_piece(from, i, vectors, whole, end);
-    for (; e + 4 <= count; e += 4, w += QUADS) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 4, vectors, whole, end);
+    for (; e + 4 <= count; e += 4, w += QUADS) {
+        *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 4, vectors, whole, end);
+        for (int j = 0; ahead && j < 4; j++) cpu_ask(x[e + j] + at, ahead, vectors);
+    }
     if (count - e == 1) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 1, vectors, whole, end);
     else if (count - e == 2) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 2, vectors, whole, end);
     else if (count - e == 3) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 3, vectors, whole, end);
@@ -175,8 +200,8 @@ static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, 
 }
 
 /* One head: w[QUADS i] <- partial sums of q . (x[e][at ..] + r[e]) of the edges 4 i .. 4 i + 3. */
-static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64_t at, const float *const *r, int32_t dim,
-                            int32_t count)
+static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64_t at, int64_t ahead, const float *const *r,
+                            int32_t dim, int32_t count)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
     if (dim > SLICE * LANES) {
@@ -184,8 +209,8 @@ static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64
         return;
     }
     for (int32_t i = 0; dim == 0 && i < cpu_quads(count); i++) w[QUADS * i] = vec_zero();
-#define PLAIN(vectors, whole)    cpu_dots_narrow(w, q, x, at, NULL, count, vectors, whole, cut.end)
-#define LABELLED(vectors, whole) cpu_dots_narrow(w, q, x, at, r, count, vectors, whole, cut.end)
+#define PLAIN(vectors, whole)    cpu_dots_narrow(w, q, x, at, ahead, NULL, count, vectors, whole, cut.end)
+#define LABELLED(vectors, whole) cpu_dots_narrow(w, q, x, at, ahead, r, count, vectors, whole, cut.end)
     if (r) CPU_BY_CUT(cut, LABELLED)
     else CPU_BY_CUT(cut, PLAIN)
 #undef PLAIN
@@ -193,8 +218,8 @@ static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64
 }
 
 /* s <- q_h . (x[e] + r[e]) of the heads first .. first+heads-1, heads <= HEADS; q and x's rows hold all heads. */
-static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x, const float *const *r,
-                                 int32_t first, int32_t heads, int32_t count)
+static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x, int64_t ahead,
+                                 const float *const *r, int32_t first, int32_t heads, int32_t count)
 {
     vec w[NEAR * QUADS / 4];
     for (int32_t e = 0; e < count; e += NEAR) {
@@ -202,7 +227,7 @@ static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, 
         for (int32_t h = 0; h < heads; h += QUADS) {
             for (int32_t j = 0; j < QUADS; j++) {
                 const int64_t at = (int64_t)(first + h + j) * t->dim;
-                if (h + j < heads) cpu_dots(w + j, q + at, x + e, at, r ? r + e : NULL, t->dim, near);
+                if (h + j < heads) cpu_dots(w + j, q + at, x + e, at, ahead, r ? r + e : NULL, t->dim, near);
                 else
                     for (int32_t i = 0; i < cpu_quads(near); i++) w[QUADS * i + j] = vec_zero();
             }
@@ -212,12 +237,13 @@ static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, 
 }
 
 /* dots[4 j .. 4 j + 3] = q_{first+j} . r */
-static inline void cpu_label_dots(const ref_attend *t, float *dots, const float *q, const float *r, int32_t first, int32_t heads)
+static inline void cpu_label_dots(const ref_attend *t, float *dots, const float *q, const float *r, int32_t first,
+                                  int32_t heads)
 {
     vec w[QUADS];
     for (int32_t h = 0; h < heads; h += QUADS) {
         for (int32_t j = 0; j < QUADS; j++) {
-            if (h + j < heads) cpu_dots(w + j, q + (int64_t)(first + h + j) * t->dim, &r, 0, NULL, t->dim, 1);
+            if (h + j < heads) cpu_dots(w + j, q + (int64_t)(first + h + j) * t->dim, &r, 0, 0, NULL, t->dim, 1);
             else w[j] = vec_zero();
         }
         vec_store(dots + 4 * h, vec_fold(w)); /* the dot product stands in the first lane of four */
@@ -231,7 +257,7 @@ static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const
 {
     const int32_t quads = cpu_quads(block->count), rest = block->count % 4;
     float shift[4 * HEADS] = { 0 };
-    cpu_head_dots(t, s, q, block->k, t->r && !block->one_label ? block->r : NULL, first, heads, block->count);
+    cpu_head_dots(t, s, q, block->k, block->ahead, t->r && !block->one_label ? block->r : NULL, first, heads, block->count);
     if (t->r && block->one_label) cpu_label_dots(t, shift, q, block->r[0], first, heads);
     for (int32_t h = 0; h < heads; h += QUADS) {
         float *group = s + cpu_place(0, h);
@@ -250,32 +276,34 @@ static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const
 
 /* y <- *keep y + sum_e p_e x[e][at ..], y not read where keep is NULL; p_e as scores of one head stand. Sums of even and of odd edges
  * hide the latency of the multiplication. */
-CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int32_t count,
-                              int vectors, int whole, lanes end)
+CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int64_t ahead,
+                              int32_t count, int vectors, int whole, lanes end)
 {
     vec even[SLICE], odd[SLICE];
     int32_t e = 0;
     for (int j = 0; j < vectors; j++) even[j] = odd[j] = vec_zero();
     for (int j = 0; keep && j < vectors; j++) even[j] = vec_mul(vec_all(*keep), cpu_piece(y, j, vectors, whole, end));
-    for (; e + 4 <= count; e += 4, p += LANES)
+    for (; e + 4 <= count; e += 4, p += LANES) {
+        for (int i = 0; ahead && i < 4; i++) cpu_ask(x[e + i] + at, ahead, vectors);
         for (int i = 0; i < 4; i += 2) {
             for (int j = 0; j < vectors; j++)
                 even[j] = vec_fma(vec_all(p[i]), cpu_piece(x[e + i] + at, j, vectors, whole, end), even[j]);
             for (int j = 0; j < vectors; j++)
                 odd[j] = vec_fma(vec_all(p[i + 1]), cpu_piece(x[e + i + 1] + at, j, vectors, whole, end), odd[j]);
         }
+    }
     for (; e < count; e++, p++)
         for (int j = 0; j < vectors; j++)
             even[j] = vec_fma(vec_all(*p), cpu_piece(x[e] + at, j, vectors, whole, end), even[j]);
     for (int j = 0; j < vectors; j++) cpu_put_piece(y, j, vectors, whole, end, vec_add(even[j], odd[j]));
 }
 
-static inline void cpu_mix(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int32_t dim,
-                           int32_t count)
+static inline void cpu_mix(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int64_t ahead,
+                           int32_t dim, int32_t count)
 {
     for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-#define SLICE_OF(vectors, whole) cpu_mix_slice(y + i, keep, p, x, at + i, count, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole) cpu_mix_slice(y + i, keep, p, x, at + i, ahead, count, vectors, whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }

@@ -40,7 +40,7 @@ static void inner_of(back_row *x, float *lse, float *inner)
     const float *out = (const float *)t->args->out + x->row * t->width,
                 *kept = (const float *)t->args->lse + x->row * t->heads + x->first;
     float dots[GROUPS * SCORES];
-    cpu_head_dots(t, dots, x->dout, &out, NULL, x->first, x->heads, 1);
+    cpu_head_dots(t, dots, x->dout, &out, 0, NULL, x->first, x->heads, 1);
     memset(lse, 0, sizeof(float) * 4 * HEADS);
     memset(inner, 0, sizeof(float) * 4 * HEADS);
     for (int32_t j = 0; j < x->heads; j++) {
@@ -56,7 +56,7 @@ static void slopes(back_row *x)
     float factor[GROUPS * SCORES], lse[4 * HEADS], inner[4 * HEADS];
     inner_of(x, lse, inner);
     cpu_scores(t, block, x->q, x->first, x->heads, x->p);
-    cpu_head_dots(t, x->slope, x->dout, block->v, NULL, x->first, x->heads, block->count);
+    cpu_head_dots(t, x->slope, x->dout, block->v, block->ahead, NULL, x->first, x->heads, block->count);
     if (t->drop.on && !block->factor) GSA_CPU(kept_block)(t, x->row, x->first, x->heads, block, factor);
     for (int32_t e = 0; block->factor && e < block->count; e++) factor[cpu_place(e, 0)] = block->factor[e];
     for (int32_t h = 0; h < x->heads; h += QUADS) {
@@ -102,9 +102,9 @@ static void add_queries(const back_row *x, int32_t j)
     const ref_attend *t = x->t;
     const int64_t at = (int64_t)(x->first + j) * t->dim;
     float *dq = (float *)t->args->dq + x->row * t->width + at;
-    cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, t->dim, x->block->count);
-    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, t->dim, 1);
-    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, t->dim, x->block->count);
+    cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, 0, t->dim, x->block->count);
+    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, 0, t->dim, 1);
+    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, 0, t->dim, x->block->count);
 }
 
 /* Of one edge's row of dK or dV the columns from .. of all heads: y += share from_row. */
@@ -115,6 +115,7 @@ CPU_INLINE void add_source(const back_row *x, const float *share, const float *r
     for (int32_t j = 0; j < x->heads; j++) {
         const int64_t at = (int64_t)(x->first + j) * dim + from;
         const vec p = vec_all(share[cpu_place(0, j)]);
+        if (x->block->ahead) cpu_ask(y + at, x->block->ahead, vectors);
         for (int v = 0; v < vectors && !x->dead[j]; v++)
             cpu_put_piece(
                 y + at, v, vectors, whole, end,

@@ -100,7 +100,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
         if (share[4 * j] == 0) memset(out + at, 0, sizeof(float) * (size_t)t->dim);
-        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, t->dim, block->count);
+        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, block->ahead, t->dim, block->count);
     }
 }
 
@@ -127,7 +127,8 @@ static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *bloc
     drop(t, row, block, first, heads, s);
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
-        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, t->dim, block->count);
+        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, block->ahead, t->dim,
+                block->count);
     }
 }
 

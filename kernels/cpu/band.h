@@ -49,30 +49,17 @@ int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t fi
 /* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
 #define CPU_UNROLL _Pragma("GCC unroll 16")
 
-/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads for
- * the first time it asks for that of a later band: one by one, for of many at a time the machine forgets some. */
-enum {
-    BAND_AHEAD = 4 * BAND_ROWS, /* rows */
-    BAND_LINE = 16,             /* numbers of a cache line */
-    BAND_LEAST = 1 << 15        /* numbers of a plane: smaller ones stand in the second cache */
-};
+/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads
+ * for the first time it asks for that of a later band. */
+enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */ };
 
-static inline int64_t cpu_ahead_of(const ref_attend *t)
+static inline int64_t cpu_band_ahead(const ref_attend *t)
 {
-    return t->edges->rows * t->width < BAND_LEAST ? 0 : BAND_AHEAD * t->width;
+    return t->edges->rows * t->width < ASK_LEAST ? 0 : BAND_AHEAD * t->width;
 }
 
-/* What stands `ahead` numbers behind x, be it there or not. */
-CPU_INLINE void cpu_ask(const float *x, int64_t ahead)
-{
-    vec_ask((const float *)((uintptr_t)x + (uintptr_t)ahead * sizeof(float)));
-}
-
-/* The lines of `vectors` vectors. */
-CPU_INLINE void cpu_ask_vectors(const float *x, int64_t ahead, int vectors)
-{
-    for (int v = 0; v < vectors; v += BAND_LINE / LANES) cpu_ask(x + v * LANES, ahead);
-}
+/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
+#define CPU_UNROLL _Pragma("GCC unroll 16")
 
 /* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
 typedef struct cpu_places {
@@ -85,7 +72,7 @@ typedef struct cpu_places {
 
 static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, cpu_places *to)
 {
-    to->ahead = cpu_ahead_of(t);
+    to->ahead = cpu_band_ahead(t);
     for (int32_t i = 0; i < band->stripes; i++) {
         const cpu_stripe *s = &band->stripe[i];
         const gsa_part *part = &t->args->parts[s->kind];
@@ -132,9 +119,9 @@ CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const fl
 CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e, int64_t width,
                              int places, int diagonal)
 {
-    for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask(q + r * width, p->ahead);
+    for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask(q + r * width, p->ahead, 1);
     for (int i = diagonal ? places - 1 : 0; i < places; i++)
-        for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask(x[i] + r * width, p->ahead);
+        for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask(x[i] + r * width, p->ahead, 1);
 }
 
 /* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of two in memory. */
@@ -150,7 +137,7 @@ CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e
     for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
         cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole, lanes_first(left < LANES ? left : LANES));
-        if (p->ahead && left / LANES % (BAND_LINE / LANES) == 0) cpu_band_ask(q, from, p, e, width, places, diagonal);
+        if (p->ahead && left / LANES % (ASK_LINE / LANES) == 0) cpu_band_ask(q, from, p, e, width, places, diagonal);
         CPU_UNROLL
         for (int i = 0; i < places; i++) from[i] += LANES;
     }
@@ -231,7 +218,7 @@ CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const 
 CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, int64_t ahead,
                                    int vectors, int whole, lanes end)
 {
-    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask_vectors(x + r * move, ahead, vectors);
+    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask(x + r * move, ahead, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -245,15 +232,15 @@ CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p,
     const float *fresh = x + (count - 1) * width;
     cpu_band_add(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh, ahead, vectors);
+    if (ahead) cpu_ask(fresh, ahead, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + width, ahead, vectors);
     x += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_add(y, p, x, 1, 3, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + 2 * width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + 2 * width, ahead, vectors);
     cpu_band_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + 3 * width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + 3 * width, ahead, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
 }
 
@@ -283,7 +270,7 @@ CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WI
 CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, int64_t ahead, vec x[BAND_ROWS][BAND_WIDE],
                                     int vectors, int whole, lanes end)
 {
-    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask_vectors(y + r * move, ahead, vectors);
+    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask(y + r * move, ahead, vectors);
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_give(y + move, p + 4, x, 1, 1, vectors, whole, end);
     cpu_band_give(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
@@ -295,16 +282,16 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, in
 {
     const float *fresh = y + (count - 1) * width;
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh, ahead, vectors);
+    if (ahead) cpu_ask(fresh, ahead, vectors);
     cpu_band_give(y + width, p + 4, x, 0, 1, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + width, ahead, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
     y += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_give(y, p, x, 1, 3, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + 2 * width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + 2 * width, ahead, vectors);
     cpu_band_give(y + width, p + 4, x, 2, 3, vectors, whole, end);
-    if (ahead) cpu_ask_vectors(fresh + 3 * width, ahead, vectors);
+    if (ahead) cpu_ask(fresh + 3 * width, ahead, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
 }
 

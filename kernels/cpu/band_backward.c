@@ -33,7 +33,7 @@ static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, 
         CPU_UNROLL
         for (int r = 0; r < BAND_ROWS; r++)
             sum[r] = vec_fma(vec_load_first(a + r * width + i, end), vec_load_first(b + r * width + i, end), sum[r]);
-        for (int r = 0; ahead && i % BAND_LINE == 0 && r < BAND_ROWS; r++) cpu_ask(a + r * width + i, ahead);
+        for (int r = 0; ahead && i % ASK_LINE == 0 && r < BAND_ROWS; r++) cpu_ask(a + r * width + i, ahead, 1);
     }
     w[0] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     for (int i = 1; i < QUADS; i++) w[i] = w[0];
@@ -103,7 +103,7 @@ CPU_INLINE void query_slice(const back_band *x, float *dq, const float *ds, int6
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) y[r][v] = cpu_piece(dq + r * width + from, v, vectors, whole, end);
-    for (int r = 0; x->k.ahead && r < BAND_ROWS; r++) cpu_ask_vectors(dq + r * width + from, x->k.ahead, vectors);
+    for (int r = 0; x->k.ahead && r < BAND_ROWS; r++) cpu_ask(dq + r * width + from, x->k.ahead, vectors);
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *s = &x->band->stripe[i];
         const float *p = ds + s->place * BAND_ROWS, *k = x->k.x[s->place] + at + from;

@@ -124,8 +124,7 @@ CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64
                 cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
                                    x->v.fresh[stripe->place + e] ? x->v.ahead : 0, vectors, whole, end);
     }
-    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++)
-        cpu_ask_vectors(o + r * x->t->width, x->v.ahead, vectors);
+    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++) cpu_ask(o + r * x->t->width, x->v.ahead, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -162,7 +161,7 @@ void GSA_CPU(band_forward)(const ref_attend *t, const cpu_band *band)
     cpu_places_of(t, band, 0, &x.k);
     cpu_places_of(t, band, 1, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
-    x.stream = t->dim % BAND_LINE == 0 && t->edges->rows * t->width >= STREAM_LEAST && (uintptr_t)t->args->out % 64 == 0;
+    x.stream = t->dim % ASK_LINE == 0 && t->edges->rows * t->width >= STREAM_LEAST && (uintptr_t)t->args->out % 64 == 0;
     for (x.first = 0; x.first < t->heads; x.first += HEADS) {
         x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
         score(&x);
