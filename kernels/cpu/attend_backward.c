@@ -186,6 +186,13 @@ static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t las
     while (cpu_next(t, &walk, &block)) back_block(t, row, &block, first, last, sums, spread);
 }
 
+static void one_band(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last, const ref_label_sums *sums,
+                     const cpu_spread_plan *spread)
+{
+    if (GSA_CPU(band_backward)(t, band, first, last, sums)) return;
+    for (int r = 0; r < BAND_ROWS; r++) one_row(t, band->row + r, first, last, sums, spread);
+}
+
 /* A band that starts at `row`, or the row alone; returns what comes next. */
 static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last,
                          const ref_label_sums *sums, const cpu_spread_plan *spread, const int32_t *swept)
@@ -195,8 +202,7 @@ static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t 
         one_row(t, row, first, last, sums, spread);
         return row + 1;
     }
-    if (!GSA_CPU(band_backward)(t, &band, first, last, sums))
-        for (int r = 0; r < BAND_ROWS; r++) one_row(t, row + r, first, last, sums, spread);
+    one_band(t, &band, first, last, sums, spread);
     return row + BAND_ROWS;
 }
 
@@ -207,14 +213,20 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     const int32_t *swept = t->dim > 0 ? plan->sweeps.swept : NULL;
     const int tiles = cpu_tiles_serve(t);
     int32_t sweep = 0;
+    cpu_band band[QUADS];
     cpu_tile tile;
     cpu_reading reading;
     cpu_spread_plan spread;
     if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
-    int together = -1; /* not known yet */
+    const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t row = rows.first; row < end;) {
-        if (tiles && !GSA_CPU(bands_at)(t, row, end, swept) && GSA_CPU(plan_tile)(plan, row, &tile)) {
+        if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
+            for (int i = 0; i < QUADS; i++) one_band(t, &band[i], first, last, sums, together ? &spread : NULL);
+            row += LANES;
+            continue;
+        }
+        if (tiles && GSA_CPU(plan_tile)(plan, row, &tile)) {
             cpu_read_tile(t, &tile, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
@@ -224,7 +236,6 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
             sweep = swept[row++];
             continue;
         }
-        if (together < 0) together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
         row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept);
     }
     if (sweep) GSA_CPU(sweep_backward)(t, &plan->sweeps, sweep - 1, first, last, sums);

@@ -218,12 +218,18 @@ static void forward_rows(const forward_job *job, int64_t item)
     const ref_attend *t = &job->t;
     const int64_t last = GSA_CPU(band_cut)(t->edges, (item + 1) * job->chunk);
     const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
+    cpu_band band[QUADS];
     cpu_tile tile;
     cpu_reading reading;
     cpu_start_reading(&reading, 0, t->heads, 0);
     for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk), end = row; row < last;) {
         if (row >= end) end = ref_smaller(last, block_end(t->edges, row));
-        const int tiled = job->tiles && !GSA_CPU(bands_at)(t, row, end, swept) && GSA_CPU(plan_tile)(job->plan, row, &tile);
+        if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
+            for (int i = 0; i < QUADS; i++) GSA_CPU(band_forward)(t, &band[i]);
+            row += LANES;
+            continue;
+        }
+        const int tiled = job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile);
         if (tiled) cpu_read_tile(t, &tile, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else if (swept && swept[row]) row++;

@@ -72,12 +72,11 @@ int GSA_CPU(band_at)(const ref_attend *t, int64_t row, int64_t last, const int32
     return 1;
 }
 
-int GSA_CPU(bands_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept)
+int GSA_CPU(bands_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band band[QUADS])
 {
-    cpu_band band;
-    if (!is_open(t) || row + LANES > last || t->edges->row_local[row] % LANES != 0) return 0;
-    for (int64_t r = row; r < row + LANES; r += BAND_ROWS)
-        if (!GSA_CPU(band_at)(t, r, last, swept, &band)) return 0;
+    if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
+    for (int i = 0; i < QUADS; i++)
+        if (!GSA_CPU(band_at)(t, row + i * BAND_ROWS, last, swept, &band[i])) return 0;
     return 1;
 }
 

@@ -18,6 +18,7 @@ enum {
     BAND_SCORES = BAND_EDGES * BAND_ROWS,
     BAND_VECTORS = BAND_SCORES / LANES
 };
+_Static_assert(BAND_ROWS *QUADS == LANES, "bands of a tile's rows");
 
 typedef struct
     cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the first of them, one more at each next */
@@ -34,8 +35,8 @@ typedef struct cpu_band {
 /* 1 when a band starts at `row`: then it is filled. Rows from `last` on are another's, and so are those that are swept (sweep.h; NULL: none). */
 int GSA_CPU(band_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band *band);
 
-/* 1 when LANES rows from `row` on are bands and a tile could start there. */
-int GSA_CPU(bands_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept);
+/* 1 when LANES rows from `row` on are bands and a tile could start there: then all of them are filled. */
+int GSA_CPU(bands_at)(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band band[QUADS]);
 
 /* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would stand inside of. */
 int64_t GSA_CPU(band_cut)(const gsa_edges *edges, int64_t row);
@@ -102,7 +103,7 @@ CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const fl
     if (diagonal) {
         CPU_UNROLL
         for (int j = 0; j < places + BAND_ROWS - 1; j++) {
-            const vec k = cpu_piece(*x + j * width, 0, 1, whole, end);
+            const vec k = vec_held(cpu_piece(*x + j * width, 0, 1, whole, end));
             CPU_UNROLL
             for (int r = 0; r < BAND_ROWS; r++)
                 if (j >= r && j - r < places) sum[j - r][r] = vec_fma(row[r], k, sum[j - r][r]);
@@ -208,7 +209,7 @@ CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const 
 {
     vec part[BAND_WIDE];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) part[v] = cpu_piece(x, v, vectors, whole, end);
+    for (int v = 0; v < vectors; v++) part[v] = vec_held(cpu_piece(x, v, vectors, whole, end));
     CPU_UNROLL
     for (int r = from; r <= to; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);

@@ -52,12 +52,12 @@ static ways ways_of(const gsa_attend_args *args)
     const ref_attend t = ref_attend_of(args);
     const int64_t last = args->edges->rows;
     ways all = { 0 };
-    cpu_band band;
+    cpu_band band, bands[QUADS];
     cpu_tile_room room;
     cpu_tile tile;
     const int tiles = cpu_tiles_serve(&t), labelled = cpu_labelled(&t);
     for (int64_t row = 0; row < last;)
-        if (!GSA_CPU(bands_at)(&t, row, last, NULL) && tiles &&
+        if (!GSA_CPU(bands_at)(&t, row, last, NULL, bands) && tiles &&
             GSA_CPU(tile_find)(args->edges, row, last, labelled, &room, &tile))
             all.tiled += LANES, row += LANES;
         else if (GSA_CPU(band_at)(&t, row, last, NULL, &band)) all.banded += BAND_ROWS, row += BAND_ROWS;

@@ -174,6 +174,13 @@ static inline vec vec_quad(vec x, int quad)
 }
 #endif
 
+/* x, read once: gcc reads it anew for each multiplication otherwise, and reading binds where each number is used a few times. */
+static inline vec vec_held(vec x)
+{
+    __asm__("" : "+v"(x));
+    return x;
+}
+
 static inline void vec_stream_end(void) { _mm_sfence(); }
 
 /* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
