@@ -27,9 +27,9 @@ typedef struct cpu_block {
     uint32_t first;                              /* place of the first edge in its row */
     const float *k[BLOCK], *v[BLOCK], *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
-    int one_label; /* there are edges, and all have the same: what it adds is worked out once */
+    int one_label;       /* there are edges, and all have the same: what it adds is worked out once */
     const float *factor; /* of dropout, [count] of the one head at work; NULL: to be drawn */
-    int64_t ahead; /* numbers from a source's row to that of the next block, which is asked for; 0: nothing is */
+    int64_t ahead;       /* numbers from a source's row to that of the next block, which is asked for; 0: nothing is */
 } cpu_block;
 
 enum {

@@ -162,7 +162,7 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
     for (int r = 0; r < LANES; r++) {
         cpu_block block;
         float factor[BLOCK];
-        block.first = 0, block.count = 0, block.one_label = 0, block.factor = x->t->drop.on ? factor : NULL;
+        block.first = 0, block.count = 0, block.one_label = 0, block.ahead = 0, block.factor = x->t->drop.on ? factor : NULL;
         for (int32_t i = 0; i < c->count; i++) {
             if (!(c->mask[i] >> r & 1)) continue;
             block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];
