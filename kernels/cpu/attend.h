@@ -22,6 +22,13 @@ enum {
 /* Known where it is called: counts of loops become code. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
+/* Whether outputs are written past the caches, which they would not stand in: their heads' rows are whole lines. */
+static inline int cpu_streams(const ref_attend *t)
+{
+    enum { NUMBERS = 1 << 22, LINES = 16 };
+    return t->dim % LINES == 0 && t->edges->rows * t->width >= NUMBERS && (uintptr_t)t->args->out % 64 == 0;
+}
+
 typedef struct cpu_block {
     int32_t count;
     uint32_t first;                              /* place of the first edge in its row */

@@ -214,7 +214,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     const int tiles = cpu_tiles_serve(t);
     int32_t sweep = 0;
     cpu_band band[QUADS];
-    cpu_tile tile;
+    cpu_tile tile, behind;
     cpu_reading reading;
     cpu_spread_plan spread;
     if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
@@ -227,7 +227,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
             continue;
         }
         if (tiles && GSA_CPU(plan_tile)(plan, row, &tile)) {
-            cpu_read_tile(t, &tile, &reading);
+            cpu_read_tile(t, &tile, GSA_CPU(plan_tile)(plan, row + LANES, &behind) ? &behind : NULL, &reading);
             GSA_CPU(tile_backward)(t, &tile, &reading, sums);
             row += LANES;
             continue;

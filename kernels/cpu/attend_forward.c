@@ -219,7 +219,7 @@ static void forward_rows(const forward_job *job, int64_t item)
     const int64_t last = GSA_CPU(band_cut)(t->edges, (item + 1) * job->chunk);
     const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
     cpu_band band[QUADS];
-    cpu_tile tile;
+    cpu_tile tile, behind;
     cpu_reading reading;
     cpu_start_reading(&reading, 0, t->heads, 0);
     for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk), end = row; row < last;) {
@@ -230,7 +230,7 @@ static void forward_rows(const forward_job *job, int64_t item)
             continue;
         }
         const int tiled = job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile);
-        if (tiled) cpu_read_tile(t, &tile, &reading);
+        if (tiled) cpu_read_tile(t, &tile, GSA_CPU(plan_tile)(job->plan, row + LANES, &behind) ? &behind : NULL, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else if (swept && swept[row]) row++;
         else row = some_rows(t, row, end, swept);

@@ -234,7 +234,7 @@ void GSA_CPU(plan_done)(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
 
 int GSA_CPU(plan_tile)(const cpu_plan *plan, int64_t row, cpu_tile *tile)
 {
-    const int64_t at = plan->at[row / LANES];
+    const int64_t at = row < plan->rows ? plan->at[row / LANES] : -1;
     if (at < 0) return 0;
     *tile = tile_in(plan->tiles + at);
     return tile->row == row;

@@ -1,6 +1,6 @@
 /* sweep_run.c - the passes of attention over a sweep, piece by piece. */
 #include <float.h>
-#include "kernels/cpu/sweep.h"
+#include "kernels/cpu/sweep_four.h"
 #include "kernels/cpu/tile_read.h"
 
 /* Sources of a segment, first .. end-1. */
@@ -14,16 +14,48 @@ static stretch stretch_of(const cpu_sweep *x, int64_t segment)
     return (stretch){ x->piece + behind * (SEGMENT / PIECE), first, end < x->end ? end : x->end };
 }
 
-/* Reads what a piece will want, whole rows one after another: its sources, and the rows whose ranges start in it. */
-static void read_piece(const ref_attend *t, const cpu_sweeps *s, const cpu_sweep *sweep, const cpu_reading *reading,
-                       int64_t from, int64_t end, int64_t piece)
+/* Sources from .. end-1, and the rows whose ranges start in them. */
+typedef struct piece_at {
+    int64_t piece, from, end;
+} piece_at;
+
+/* Reads what a piece will want, whole rows one after another, or notes it for cpu_ask. */
+static void want_piece(const ref_attend *t, const cpu_sweeps *s, int32_t kind, cpu_reading *reading, piece_at at, int read)
 {
-    const gsa_part *part = &t->args->parts[sweep->kind];
+    const gsa_part *part = &t->args->parts[kind];
     const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
-    const void *const row[READ_PLANES] = { t->args->q, t->args->out, t->args->dout, t->args->dq };
-    cpu_read_rows(t, reading, source, from, end - 1);
+    const void *const row[READ_PLANES] = { t->args->q, reading->backward || !cpu_streams(t) ? t->args->out : NULL,
+                                           t->args->dout, t->args->dq };
+    const int64_t end = s->short_start[at.piece + 1];
+    if (read) cpu_read_rows(t, reading, source, at.from, at.end - 1);
+    else cpu_want_rows(t, reading, source, at.from, at.end - 1);
+    for (int64_t i = s->short_start[at.piece], next; i < end; i = next) {
+        for (next = i + 1; next < end && s->short_row[next] == s->short_row[next - 1] + 1;) next++;
+        if (read) cpu_read_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
+        else cpu_want_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
+    }
+}
+
+/* Edges of the rows at work in a piece. */
+static int64_t edges_of(const ref_attend *t, const cpu_sweeps *s, int64_t piece, int64_t longs)
+{
+    int64_t edges = longs * PIECE;
     for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++)
-        cpu_read_rows(t, reading, row, s->short_row[i], s->short_row[i]);
+        edges += cpu_range(t->edges, s->short_row[i])->count;
+    return edges;
+}
+
+/* The first piece of a stretch is read; from then on the piece behind the one at work is asked for. */
+static void read_ahead(const ref_attend *t, const cpu_sweeps *s, const cpu_sweep *sweep, int64_t longs, cpu_reading *reading,
+                       stretch all, int64_t from, int64_t piece)
+{
+    const int64_t next = from + PIECE, end = next + PIECE < sweep->end ? next + PIECE : sweep->end;
+    cpu_soon_start(&reading->soon, t->width, (int64_t)(reading->last - reading->first) * t->dim);
+    if (from == all.first || reading->backward)
+        want_piece(t, s, sweep->kind, reading, (piece_at){ piece, from, next < sweep->end ? next : sweep->end }, 1);
+    if (next >= all.end || reading->backward) return;
+    want_piece(t, s, sweep->kind, reading, (piece_at){ piece + 1, next, end }, 0);
+    cpu_soon_over(&reading->soon, edges_of(t, s, piece, longs));
 }
 
 static void forward_long(const ref_attend *t, const cpu_sweeping *x, cpu_long part, int64_t from, int64_t end,
@@ -49,16 +81,28 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
     cpu_start_reading(&reading, 0, t->heads, 0);
     for (int64_t from = all.first; from < all.end; from += PIECE, piece++) {
         const int64_t end = from + PIECE < all.end ? from + PIECE : all.end;
-        read_piece(t, s, &s->sweep[s->segment_sweep[segment]], &reading, from, end, piece);
+        read_ahead(t, s, &s->sweep[s->segment_sweep[segment]], s->long_start[segment + 1] - s->long_start[segment], &reading,
+                   all, from, piece);
         for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
             const gsa_run *run = cpu_range(t->edges, s->short_row[i]);
             cpu_block block;
+            cpu_four four;
+            if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four)) {
+                GSA_CPU(four_forward)(&four);
+                cpu_ask(&reading.soon, FOUR * four.places);
+                i += FOUR - 1;
+                continue;
+            }
             cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
             GSA_CPU(forward_short)(t, s->short_row[i], &block);
+            cpu_ask(&reading.soon, run->count);
         }
-        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
+        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             forward_long(t, x, s->long_part[i], from, end, all.first);
+            cpu_ask(&reading.soon, PIECE);
+        }
     }
+    vec_stream_end();
 }
 
 /* Adds the state and the mix of one slot to those of the first, a group of heads at a time. */
@@ -105,12 +149,23 @@ static void backward_segment(const ref_attend *t, const cpu_sweeps *s, stretch a
     cpu_reading reading;
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t from = all.first; from < all.end; from += PIECE, piece++) {
-        read_piece(t, s, &s->sweep[s->segment_sweep[segment]], &reading, from,
-                   from + PIECE < all.end ? from + PIECE : all.end, piece);
-        for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++)
+        read_ahead(t, s, &s->sweep[s->segment_sweep[segment]], s->long_start[segment + 1] - s->long_start[segment], &reading,
+                   all, from, piece);
+        for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
+            cpu_four four;
+            if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four) &&
+                GSA_CPU(four_backward)(&four, first, last, sums)) {
+                cpu_ask(&reading.soon, FOUR * four.places);
+                i += FOUR - 1;
+                continue;
+            }
             backward_range(t, s->short_row[i], 0, INT32_MAX, first, last, sums);
-        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
+            cpu_ask(&reading.soon, cpu_range(t->edges, s->short_row[i])->count);
+        }
+        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             backward_range(t, s->long_part[i].row, from, from + PIECE < all.end ? from + PIECE : all.end, first, last, sums);
+            cpu_ask(&reading.soon, PIECE);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
  * batched changes no tile. */
 #ifndef GSA_CPU_TILE_H
 #define GSA_CPU_TILE_H
+#include "kernels/cpu/soon.h"
 #include "kernels/cpu/attend.h"
 #include "kernels/ref/attend_items.h"
 
@@ -79,10 +80,10 @@ int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
 
 /* The forward pass of a tile; 0 when something is not finite: then rows are computed one by one, for a NaN or an infinity that a row
  * does not read must not reach it. */
-int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading);
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading);
 
 /* The backward pass of a tile for the heads that are read. */
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading,
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
                             const ref_label_sums *sums);
 
 /* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
@@ -155,11 +156,16 @@ CPU_INLINE void cpu_tile_dots_some(float *s, const float *qt, const float *const
     for (int j = 0; j < columns; j++) vec_store(s + j * LANES, sum[j]);
 }
 
-/* s[c][r] = qt[..][r] . x[c][at ..] */
-static inline void cpu_tile_dots(float *s, const float *qt, const float *const *x, int64_t at, int32_t dim, int32_t count)
+/* s[c][r] = qt[..][r] . x[c][at ..]; asks for what comes meanwhile, a step for each column. */
+static inline void cpu_tile_dots(float *s, const float *qt, const float *const *x, int64_t at, int32_t dim, int32_t count,
+                                 cpu_soon *soon)
 {
     int32_t c = 0;
-    for (; c + 8 <= count; c += 8) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 8);
+    for (; c + 8 <= count; c += 8) {
+        cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 8);
+        cpu_ask(soon, 8);
+    }
+    cpu_ask(soon, count - c);
     if (c + 4 <= count) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 4), c += 4;
     if (c == count) return;
     const float *last[4]; /* one column alone would wait for each multiplication */
@@ -199,7 +205,7 @@ CPU_INLINE void cpu_four_rows(float *s, const float *q, int64_t stride, float sc
 }
 
 static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, float *s, const float *q, float scale,
-                                   const float *const *x, int64_t at)
+                                   const float *const *x, int64_t at, cpu_soon *soon)
 {
     const cpu_cut cut = cpu_cut_at(t->dim, 0);
     for (int32_t i = 0; i < c->count; i++) vec_store(s + i * LANES, vec_zero());
@@ -208,16 +214,17 @@ static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, fl
     cpu_four_rows(s + r, q + r * t->width, t->width, scale, x, at, c->mask, 15u << r, c->count, vectors, whole, cut.end)
         CPU_BY_CUT(cut, FOUR)
 #undef FOUR
+        cpu_ask(soon, c->count / QUADS);
     }
 }
 
 /* s[c][r] = scale q_r . x[c][at ..]: by fours where the tile is sparse, 0 where none of the four reads the column; else from qt, which is
  * q turned and scaled. */
 static inline void cpu_score_tile(const ref_attend *t, const cpu_tile *tile, const cpu_columns *c, float *s, const float *q,
-                                  float scale, const float *qt, const float *const *x, int64_t at)
+                                  float scale, const float *qt, const float *const *x, int64_t at, cpu_soon *soon)
 {
-    if (cpu_by_fours(t, tile)) cpu_score_fours(t, c, s, q, scale, x, at);
-    else cpu_tile_dots(s, qt, x, at, t->dim, c->count);
+    if (cpu_by_fours(t, tile)) cpu_score_fours(t, c, s, q, scale, x, at, soon);
+    else cpu_tile_dots(s, qt, x, at, t->dim, c->count, soon);
 }
 
 /* Whether qt is needed. */

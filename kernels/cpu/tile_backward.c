@@ -9,6 +9,7 @@ typedef struct tile_head {
     const ref_attend *t;
     const cpu_tile *tile;
     const cpu_kept_tile *kept; /* where there is dropout */
+    cpu_soon *soon;
     int32_t head;
     int64_t column, at; /* of the head in a row; of the head in the first row */
     const float *q[LANES], *dout[LANES];
@@ -30,7 +31,7 @@ static void prepare_labels(tile_head *x)
     memset(x->slope, 0, sizeof(float) * LANES * (size_t)labels);
     if (x->t->r) {
         cpu_tile_vectors(x->t, x->tile, x->vectors);
-        cpu_tile_dots(x->of, x->qt, x->vectors, 0, x->t->dim, labels);
+        cpu_tile_dots(x->of, x->qt, x->vectors, 0, x->t->dim, labels, x->soon);
         for (int32_t l = 0; l < labels; l++) odd = vec_fma(vec_load(x->of + l * LANES), vec_zero(), odd);
     }
     x->odd = vec_has_nan(odd);
@@ -62,8 +63,10 @@ static int slopes(tile_head *x, const cpu_columns *c)
 {
     vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
     const ref_attend *t = x->t;
-    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column);
-    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column);
+    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column,
+                   x->soon);
+    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column,
+                   x->soon);
     if (t->drop.on) cpu_keep_columns(t, x->ds, x->kept, x->head, c->first, c->count);
     for (int32_t i = 0; i < c->count; i++) {
         vec s = vec_load(x->p + i * LANES);
@@ -179,7 +182,7 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
     }
 }
 
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading,
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
                             const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
@@ -187,9 +190,8 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, const cpu
         tile_head x;
         cpu_columns c;
         int finite = 0;
-        x.t = t, x.tile = tile, x.head = h, x.kept = &kept;
+        x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept;
         c.first = c.count = 0;
-        cpu_ask_ahead(t, reading, h);
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
         prepare(&x);
         while (cpu_next_columns(t, tile, &c)) {

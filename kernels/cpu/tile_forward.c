@@ -42,65 +42,67 @@ static void mix(const cpu_columns *c, const float *p, const float *keep, float *
     }
 }
 
-/* o[r] <- share[r] o[r], 0 where share is; returns whether all is finite. */
-static int finish(float *o, int64_t width, int32_t dim, const float *share)
+/* to[r] <- share[r] o[r], 0 where share is; returns whether all is finite. `stream`: past the caches. */
+static int finish(const float *o, float *to, int64_t width, int32_t dim, const float *share, int stream)
 {
     vec odd = vec_zero();
     for (int r = 0; r < LANES; r++)
         for (int32_t i = 0; i < dim; i += LANES) {
             const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
-            const vec y = vec_mul(vec_load_first(o + r * width + i, end), vec_all(share[r]));
-            vec_store_first(o + r * width + i, end, share[r] == 0 ? vec_zero() : y);
+            const vec y = vec_mul(vec_load_first(o + r * dim + i, end), vec_all(share[r]));
+            const vec z = share[r] == 0 ? vec_zero() : y;
+            if (stream) vec_stream(to + r * width + i, z);
+            else vec_store_first(to + r * width + i, end, z);
             odd = vec_fma(y, vec_zero(), odd);
         }
     return !vec_has_nan(odd);
 }
 
 /* of[l][r] = scale q_r . r_l + b_l. */
-static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of)
+static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of,
+                         cpu_soon *soon)
 {
     const float *vectors[TILE_LABELS];
     if (tile->labels <= 0) return;
     if (t->r) {
         cpu_tile_vectors(t, tile, vectors);
-        cpu_tile_dots(of, qt, vectors, 0, t->dim, tile->labels);
+        cpu_tile_dots(of, qt, vectors, 0, t->dim, tile->labels, soon);
     } else memset(of, 0, sizeof(float) * LANES * (size_t)tile->labels);
     cpu_add_label_bias(t, tile, head, of);
 }
 
-static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head, const cpu_kept_tile *kept)
+static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head, const cpu_kept_tile *kept, cpu_soon *soon)
 {
     const int64_t column = (int64_t)head * t->dim, at = tile->row * t->width + column;
     const float *q = (const float *)t->args->q + at;
-    float *o = (float *)t->args->out + at, *lse = (float *)t->args->lse + tile->row * t->heads + head;
+    float o[TILE_DIM * LANES], *lse = (float *)t->args->lse + tile->row * t->heads + head;
     float qt[TILE_DIM * LANES], s[BLOCK * LANES], share[LANES], of[TILE_LABELS * LANES];
     tile_state state = { vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     cpu_columns c;
     c.first = c.count = 0;
     if (cpu_turns(t, tile)) cpu_turn(qt, q, t->width, t->dim, t->scale);
-    score_labels(t, tile, head, qt, of);
+    score_labels(t, tile, head, qt, of, soon);
     while (cpu_next_columns(t, tile, &c)) {
-        cpu_score_tile(t, tile, &c, s, q, t->scale, qt, c.k, column);
+        cpu_score_tile(t, tile, &c, s, q, t->scale, qt, c.k, column, soon);
         cpu_add_label_scores(tile, &c, of, s);
         vec_store(share, absorb(&state, &c, s));
         if (t->drop.on) cpu_keep_columns(t, s, kept, head, c.first, c.count);
-        mix(&c, s, c.first ? share : NULL, o, t->width, column, t->dim);
+        mix(&c, s, c.first ? share : NULL, o, t->dim, column, t->dim);
     }
     const vec sum = vec_sub(state.sum, state.lost);
     float each[LANES];
     vec_store(each, vec_add(state.top, vec_log(sum)));
     for (int r = 0; r < LANES; r++) lse[(int64_t)r * t->heads] = each[r];
     vec_store(share, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
-    return finish(o, t->width, t->dim, share);
+    return finish(o, (float *)t->args->out + at, t->width, t->dim, share, cpu_streams(t));
 }
 
-int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, const cpu_reading *reading)
+int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading)
 {
     cpu_kept_tile kept;
     for (int32_t h = 0; h < t->heads; h++) {
-        cpu_ask_ahead(t, reading, h);
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
-        if (!forward_head(t, tile, h, &kept)) return 0;
+        if (!forward_head(t, tile, h, &kept, &reading->soon)) return 0;
     }
     return 1;
 }

@@ -1,0 +1,263 @@
+/* sweep_four.c - both passes of four rows that read a range of one length each (sweep_four.h). */
+#include <float.h>
+#include <math.h>
+#include "kernels/cpu/sweep_four.h"
+
+typedef struct four_heads { /* at most QUADS heads of the rows */
+    const cpu_four *x;
+    int32_t first, heads;
+} four_heads;
+
+int GSA_CPU(four_of)(const ref_attend *t, const int32_t *row, int64_t left, cpu_four *four)
+{
+    if (left < FOUR || t->drop.on || t->dim == 0) return 0;
+    four->t = t;
+    for (int i = 0; i < FOUR; i++) {
+        const gsa_run *run = cpu_range(t->edges, row[i]);
+        const gsa_part *part = &t->args->parts[run->kind];
+        if (i == 0) four->places = run->count, four->kind = run->kind;
+        if (run->count != four->places || run->count > FOUR_PLACES || (run->count > 1 && run->label_step != 0)) return 0;
+        four->row[i] = row[i], four->first[i] = run->first, four->label[i] = run->label;
+        four->q[i] = (const float *)t->args->q + row[i] * t->width;
+        four->k[i] = (const float *)part->k + run->first * t->width;
+        four->v[i] = (const float *)part->v + run->first * t->width;
+        four->r[i] = t->r ? t->r + (int64_t)run->label * t->dim : NULL;
+    }
+    return 1;
+}
+
+/* w[e][0] <- of each four lanes the partial sums of a_i . x_i,e of a slice of a head, added to what stands there where `more`. */
+CPU_INLINE void dots_slice(vec (*w)[QUADS], const float *const *a, int64_t a_at, const float *const *x, int64_t x_at,
+                           int64_t step, int32_t places, int more, int vectors, int whole, lanes end)
+{
+    vec part[FOUR][SLICE];
+    for (int i = 0; i < FOUR; i++)
+        for (int v = 0; v < vectors; v++) part[i][v] = cpu_piece(a[i] + a_at, v, vectors, whole, end);
+    for (int32_t e = 0; e < places; e++, x_at += step) {
+        vec sum[FOUR] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+        for (int v = 0; v < vectors; v++)
+            for (int i = 0; i < FOUR; i++)
+                sum[i] = vec_fma(part[i][v], cpu_piece(x[i] + x_at, v, vectors, whole, end), sum[i]);
+        const vec fours = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+        w[e][0] = more ? vec_add(w[e][0], fours) : fours;
+    }
+}
+
+/* s[e]: a_i . x_i,e of each head j in lane 4 j + i; x has the columns of one head alone where `flat`. */
+static void dots(const four_heads *g, vec *s, const float *const *a, const float *const *x, int flat, int32_t places)
+{
+    const ref_attend *t = g->x->t;
+    vec w[FOUR_PLACES][QUADS];
+    for (int32_t j = 0; j < QUADS; j++) {
+        const int64_t at = (int64_t)(g->first + j) * t->dim;
+        for (int32_t e = 0; j >= g->heads && e < places; e++) w[e][j] = vec_zero();
+        for (int32_t i = 0; j < g->heads && i < t->dim; i += SLICE * LANES) {
+            const cpu_cut cut = cpu_cut_at(t->dim, i);
+            vec(*const to)[QUADS] = (vec(*)[QUADS])(&w[0][j]);
+#define SLICE_OF(vectors, whole)                                                                                            \
+    dots_slice(to, a, at + i, x, flat ? i : at + i, flat ? 0 : t->width, places, i > 0, vectors, whole, cut.end)
+            CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+        }
+    }
+    for (int32_t e = 0; e < places; e++) s[e] = vec_fold(w[e]);
+}
+
+static void scores(const four_heads *g, vec *s)
+{
+    const cpu_four *x = g->x;
+    const ref_attend *t = x->t;
+    float bias[LANES] = { 0 };
+    vec shift = vec_zero();
+    if (t->r) dots(g, &shift, x->q, x->r, 1, 1);
+    for (int32_t j = 0; t->bias && j < g->heads; j++)
+        for (int i = 0; i < FOUR; i++) bias[4 * j + i] = t->bias[(int64_t)x->label[i] * t->heads + g->first + j];
+    dots(g, s, x->q, x->k, 0, x->places);
+    for (int32_t e = 0; e < x->places; e++)
+        s[e] = vec_add(vec_mul(vec_add(s[e], shift), vec_all(t->scale)), vec_load(bias));
+}
+
+static void exponents(vec *s, int32_t places)
+{
+    int32_t e = 0;
+    for (; e + VEC_SOME <= places; e += VEC_SOME) vec_exp_some(s + e, VEC_SOME);
+    if (e + 2 <= places) vec_exp_some(s + e, 2), e += 2;
+    if (e < places) vec_exp_some(s + e, 1);
+}
+
+enum { WRITE, ADD, STREAM };
+
+/* y_i <- (ADD: y_i +) sum_e p_e x_i,e of a slice of one head. STREAM: past the caches. */
+CPU_INLINE void mix_slice(float *const *y, int64_t at, const float *p, const float *const *x, int64_t step, int32_t places,
+                          int how, int vectors, int whole, lanes end)
+{
+    vec sum[FOUR][SLICE];
+    for (int i = 0; i < FOUR; i++)
+        for (int v = 0; v < vectors; v++) sum[i][v] = how == ADD ? cpu_piece(y[i] + at, v, vectors, whole, end) : vec_zero();
+    for (int32_t e = 0; e < places; e++, p += LANES)
+        for (int i = 0; i < FOUR; i++) {
+            const float *from = x[i] + at + e * step;
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = vec_fma(vec_all(p[i]), cpu_piece(from, v, vectors, whole, end), sum[i][v]);
+        }
+    for (int i = 0; i < FOUR; i++)
+        for (int v = 0; v < vectors; v++) {
+            if (whole && how == STREAM) vec_stream(y[i] + at + v * LANES, sum[i][v]);
+            else cpu_put_piece(y[i] + at, v, vectors, whole, end, sum[i][v]);
+        }
+}
+
+static void mix(const four_heads *g, float *const *y, const vec *p, const float *const *x, int how)
+{
+    const ref_attend *t = g->x->t;
+    for (int32_t j = 0; j < g->heads; j++)
+        for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
+            const cpu_cut cut = cpu_cut_at(t->dim, i);
+            const int64_t at = (int64_t)(g->first + j) * t->dim + i;
+            const float *share = (const float *)p + 4 * j;
+#define SLICE_OF(vectors, whole) mix_slice(y, at, share, x, t->width, g->x->places, how, vectors, whole, cut.end)
+            CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+        }
+}
+
+static void forward_heads(const four_heads *g)
+{
+    const cpu_four *x = g->x;
+    const ref_attend *t = x->t;
+    float *out[FOUR], share[LANES], each[LANES];
+    vec s[FOUR_PLACES], top = vec_all(-FLT_MAX), sum = vec_zero();
+    scores(g, s);
+    for (int32_t e = 0; e < x->places; e++) top = vec_max(s[e], top);
+    for (int32_t e = 0; e < x->places; e++) s[e] = vec_sub(s[e], top);
+    exponents(s, x->places);
+    for (int32_t e = 0; e < x->places; e++) sum = vec_add(sum, s[e]);
+    vec_store(each, vec_add(top, vec_log(sum)));
+    const vec over = vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero());
+    vec_store(share, over);
+    for (int32_t e = 0; e < x->places; e++) s[e] = vec_mul(s[e], over);
+    for (int i = 0; i < FOUR; i++) out[i] = (float *)t->args->out + x->row[i] * t->width;
+    mix(g, out, s, x->v, cpu_streams(t) ? STREAM : WRITE);
+    for (int32_t j = 0; j < g->heads; j++)
+        for (int i = 0; i < FOUR; i++) {
+            ((float *)t->args->lse)[x->row[i] * t->heads + g->first + j] = each[4 * j + i];
+            if (share[4 * j + i] != 0) continue;
+            memset(out[i] + (int64_t)(g->first + j) * t->dim, 0, sizeof(float) * (size_t)t->dim);
+        }
+}
+
+void GSA_CPU(four_forward)(const cpu_four *x)
+{
+    for (int32_t h = 0; h < x->t->heads; h += QUADS) {
+        const four_heads g = { .x = x, .first = h, .heads = x->t->heads - h < QUADS ? x->t->heads - h : QUADS };
+        forward_heads(&g);
+    }
+}
+
+/* y_i,e += p_e x_i of a slice of one head. */
+CPU_INLINE void give_slice(float *const *y, int64_t at, const float *p, const float *const *x, int64_t step, int32_t places,
+                           int vectors, int whole, lanes end)
+{
+    for (int i = 0; i < FOUR; i++) {
+        vec part[SLICE];
+        float *row = y[i] + at;
+        for (int v = 0; v < vectors; v++) part[v] = cpu_piece(x[i] + at, v, vectors, whole, end);
+        for (int32_t e = 0; e < places; e++, row += step) {
+            const vec share = vec_all(p[e * LANES + i]);
+            for (int v = 0; v < vectors; v++)
+                cpu_put_piece(row, v, vectors, whole, end,
+                              vec_fma(share, part[v], cpu_piece(row, v, vectors, whole, end)));
+        }
+    }
+}
+
+/* The rows' ranges of dK or dV, where the kind wants it. Ranges may be one another's: row by row. */
+static void give(const four_heads *g, float *plane, const vec *p, const float *const *x)
+{
+    const ref_attend *t = g->x->t;
+    float *y[FOUR];
+    if (!plane) return;
+    for (int i = 0; i < FOUR; i++) y[i] = plane + g->x->first[i] * t->width;
+    for (int32_t j = 0; j < g->heads; j++)
+        for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
+            const cpu_cut cut = cpu_cut_at(t->dim, i);
+            const int64_t at = (int64_t)(g->first + j) * t->dim + i;
+            const float *share = (const float *)p + 4 * j;
+#define SLICE_OF(vectors, whole) give_slice(y, at, share, x, t->width, g->x->places, vectors, whole, cut.end)
+            CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+        }
+}
+
+/* y += share x, one head. */
+static void add_row(float *y, float share, const float *x, int32_t dim)
+{
+    for (int32_t i = 0; i < dim; i += LANES) {
+        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
+        vec_store_first(y + i, end, vec_fma(vec_all(share), vec_load_first(x + i, end), vec_load_first(y + i, end)));
+    }
+}
+
+/* What the sum of a row's ds gives to its label and, by its vector, to dq. */
+static void add_labels(const four_heads *g, vec sum, const ref_label_sums *sums)
+{
+    const cpu_four *x = g->x;
+    const ref_attend *t = x->t;
+    float *dq = t->args->dq, slope[LANES], scaled[LANES];
+    vec_store(slope, sum);
+    vec_store(scaled, vec_mul(sum, vec_all(t->scale)));
+    for (int32_t j = 0; j < g->heads; j++)
+        for (int i = 0; i < FOUR; i++) {
+            const int64_t head = g->first + j, label = x->label[i];
+            if (sums->db) sums->db[label * sums->group + head - sums->first_head] += slope[4 * j + i];
+            if (sums->dr) add_row(sums->dr + label * t->dim, scaled[4 * j + i], x->q[i] + head * t->dim, t->dim);
+            if (t->r && dq) add_row(dq + x->row[i] * t->width + head * t->dim, scaled[4 * j + i], x->r[i], t->dim);
+        }
+}
+
+static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *sums)
+{
+    const cpu_four *x = g->x;
+    const ref_attend *t = x->t;
+    const gsa_part *part = &t->args->parts[x->kind];
+    const float *out[FOUR], *dout[FOUR];
+    float *dq[FOUR];
+    vec p[FOUR_PLACES], ds[FOUR_PLACES], inner, sum = vec_zero();
+    for (int i = 0; i < FOUR; i++) {
+        out[i] = (const float *)t->args->out + x->row[i] * t->width;
+        dout[i] = (const float *)t->args->dout + x->row[i] * t->width;
+        dq[i] = t->args->dq ? (float *)t->args->dq + x->row[i] * t->width : NULL;
+    }
+    dots(g, &inner, dout, out, 0, 1);
+    scores(g, p);
+    dots(g, ds, dout, x->v, 0, x->places);
+    for (int32_t e = 0; e < x->places; e++) p[e] = vec_sub(p[e], lse);
+    exponents(p, x->places);
+    for (int32_t e = 0; e < x->places; e++) {
+        ds[e] = vec_mul(p[e], vec_sub(ds[e], inner));
+        sum = vec_add(sum, ds[e]);
+        ds[e] = vec_mul(ds[e], vec_all(t->scale));
+    }
+    if (dq[0]) mix(g, dq, ds, x->k, ADD);
+    add_labels(g, sum, sums);
+    give(g, part->dk, ds, x->q);
+    give(g, part->dv, p, dout);
+}
+
+int GSA_CPU(four_backward)(const cpu_four *x, int32_t first, int32_t last, const ref_label_sums *sums)
+{
+    const float *lse = x->t->args->lse;
+    for (int i = 0; i < FOUR; i++)
+        for (int32_t h = first; h < last; h++) {
+            const float one = lse[x->row[i] * x->t->heads + h];
+            if (isinf(one) && one < 0) return 0;
+        }
+    for (int32_t h = first; h < last; h += QUADS) {
+        const four_heads g = { .x = x, .first = h, .heads = last - h < QUADS ? last - h : QUADS };
+        float each[LANES] = { 0 };
+        for (int32_t j = 0; j < g.heads; j++)
+            for (int i = 0; i < FOUR; i++) each[4 * j + i] = lse[x->row[i] * x->t->heads + h + j];
+        backward_heads(&g, vec_load(each), sums);
+    }
+    return 1;
+}
