@@ -16,7 +16,7 @@ typedef struct tiling {
 
 typedef struct tile_head { /* of a tile in memory; its arrays follow, the longest items first */
     int64_t row;
-    int32_t columns, clusters, labels, fours;
+    int32_t columns, clusters, labels, fours, entries;
 } tile_head;
 
 static int64_t rounded(int64_t bytes)
@@ -29,7 +29,7 @@ static int64_t bytes_of(const cpu_tile *tile)
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
     return (int64_t)sizeof(tile_head) +
            rounded((int64_t)sizeof(cpu_cluster) * tile->clusters + (int64_t)sizeof(int32_t) * tile->labels +
-                   (int64_t)sizeof(uint16_t) * (tile->columns + places));
+                   (int64_t)sizeof(uint16_t) * (tile->columns + places + (int64_t)tile->entries * (LANES + 1)));
 }
 
 /* The tiles of a stretch take no more: clusters are at most runs, columns and labels bounded by edges; and where rows have very many edges,
@@ -41,7 +41,7 @@ static int64_t most_bytes(const gsa_edges *e, const stretch *s)
                   edges = e->edge_offset[s->last] - e->edge_offset[s->first];
     const int64_t tiles = (s->last - s->first) / LANES + 1, columns = GSA_CPU(tile_columns)(edges);
     const int64_t by_edges = (int64_t)sizeof(cpu_cluster) * runs + (int64_t)sizeof(int32_t) * edges +
-                             (int64_t)sizeof(uint16_t) * (1 + LANES) * columns;
+                             (int64_t)sizeof(uint16_t) * 2 * (1 + LANES) * columns;
     return tiles * (int64_t)(sizeof(tile_head) + 16) + ref_smaller(by_edges, tiles * TILE);
 }
 
@@ -56,12 +56,14 @@ static void *part(char **at, const void *from, int64_t bytes)
 static int64_t keep(char *to, const cpu_tile *tile)
 {
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
-    const tile_head head = { tile->row, tile->columns, tile->clusters, tile->labels, tile->fours };
+    const tile_head head = { tile->row, tile->columns, tile->clusters, tile->labels, tile->fours, tile->entries };
     part(&to, &head, sizeof head);
     part(&to, tile->cluster, (int64_t)sizeof *tile->cluster * tile->clusters);
     part(&to, tile->label, (int64_t)sizeof *tile->label * tile->labels);
     part(&to, tile->mask, (int64_t)sizeof *tile->mask * tile->columns);
     part(&to, tile->place, (int64_t)sizeof *tile->place * places);
+    part(&to, tile->entry, (int64_t)sizeof *tile->entry * tile->entries * LANES);
+    part(&to, tile->entry_place, (int64_t)sizeof *tile->entry_place * tile->entries);
     return bytes_of(tile);
 }
 
@@ -72,8 +74,9 @@ static cpu_tile tile_in(const char *from)
     const cpu_cluster *cluster = (const void *)(from + sizeof head);
     const int32_t *label = (const void *)(cluster + head.clusters);
     const uint16_t *mask = (const void *)(label + head.labels);
-    return (cpu_tile){ head.row, head.columns, head.clusters, head.labels,        head.fours,
-                       cluster,  mask,         label,         mask + head.columns };
+    const uint16_t *place = mask + head.columns, *entry = place + (head.labels > 0 ? head.columns * LANES : 0);
+    return (cpu_tile){ head.row, head.columns, head.clusters, head.labels,  head.fours, cluster,
+                       mask,     label,        place,         head.entries, entry,      entry + head.entries * LANES };
 }
 
 /* Sweeps come first: they do not depend on the call. */

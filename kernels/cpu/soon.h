@@ -7,7 +7,7 @@
 enum {
     SOON = 512,          /* ranges of rows at most */
     SOON_MOST = 1 << 12, /* lines at most: more would leave the second cache again */
-    SOON_LINE = 16             /* numbers of a cache line */
+    SOON_LINE = 16       /* numbers of a cache line */
 };
 
 typedef struct cpu_wanted { /* rows that follow one another */

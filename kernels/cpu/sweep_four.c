@@ -73,8 +73,7 @@ static void scores(const four_heads *g, vec *s)
     for (int32_t j = 0; t->bias && j < g->heads; j++)
         for (int i = 0; i < FOUR; i++) bias[4 * j + i] = t->bias[(int64_t)x->label[i] * t->heads + g->first + j];
     dots(g, s, x->q, x->k, 0, x->places);
-    for (int32_t e = 0; e < x->places; e++)
-        s[e] = vec_add(vec_mul(vec_add(s[e], shift), vec_all(t->scale)), vec_load(bias));
+    for (int32_t e = 0; e < x->places; e++) s[e] = vec_add(vec_mul(vec_add(s[e], shift), vec_all(t->scale)), vec_load(bias));
 }
 
 static void exponents(vec *s, int32_t places)
@@ -165,8 +164,7 @@ CPU_INLINE void give_slice(float *const *y, int64_t at, const float *p, const fl
         for (int32_t e = 0; e < places; e++, row += step) {
             const vec share = vec_all(p[e * LANES + i]);
             for (int v = 0; v < vectors; v++)
-                cpu_put_piece(row, v, vectors, whole, end,
-                              vec_fma(share, part[v], cpu_piece(row, v, vectors, whole, end)));
+                cpu_put_piece(row, v, vectors, whole, end, vec_fma(share, part[v], cpu_piece(row, v, vectors, whole, end)));
         }
     }
 }

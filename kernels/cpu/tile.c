@@ -66,6 +66,29 @@ static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int *near)
     return x[*near].column + (run->first - x[*near].first);
 }
 
+/* The columns by label and row. */
+static void invert(cpu_tile *tile, cpu_tile_room *room)
+{
+    int16_t last[TILE_LABELS][LANES], next[TILE_PLACED];
+    int32_t entries = 0;
+    memset(last, -1, sizeof *last * (size_t)tile->labels);
+    for (int32_t l = 0; l < tile->labels && entries < tile->columns; l++) room->entry_place[entries++] = (uint16_t)l;
+    if (entries < tile->labels) return;
+    for (int32_t i = 0; i < tile->columns; i++) next[i] = -1;
+    for (int32_t i = 0; i < tile->columns * LANES; i++) room->entry[i] = (uint16_t)tile->columns;
+    for (int32_t c = 0; c < tile->columns; c++)
+        for (unsigned bits = room->mask[c]; bits; bits &= bits - 1) {
+            const int r = __builtin_ctz(bits), l = room->place[c * LANES + r], before = last[l][r];
+            int at = before < 0 ? l : next[before];
+            if (at < 0) {
+                if (entries == tile->columns) return;
+                next[before] = (int16_t)entries, room->entry_place[entries] = (uint16_t)l, at = entries++;
+            }
+            last[l][r] = (int16_t)at, room->entry[at * LANES + r] = (uint16_t)c;
+        }
+    tile->entries = entries;
+}
+
 /* Notes the labels of the tile, after mark; 0 when there are too many. */
 static int name(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
 {
@@ -90,6 +113,7 @@ static int name(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
             }
         }
     }
+    invert(tile, room);
     return 1;
 }
 
@@ -144,8 +168,13 @@ int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labell
     if (!e->row_local || !e->row_example || !GSA_CPU(tile_starts)(e, row, last)) return 0;
     const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
     if (edges < LEAST_EDGES * LANES || e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
-    *tile =
-        (cpu_tile){ .row = row, .cluster = room->cluster, .mask = room->mask, .label = room->label, .place = room->place };
+    *tile = (cpu_tile){ .row = row,
+                        .cluster = room->cluster,
+                        .mask = room->mask,
+                        .label = room->label,
+                        .place = room->place,
+                        .entry = room->entry,
+                        .entry_place = room->entry_place };
     return unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
            (!labelled || name(e, tile, room));
 }

@@ -32,13 +32,17 @@ typedef struct cpu_tile {
     /* Where labels matter: which ones there are, and which one row r reads column c by, as a place among them. */
     const int32_t *label;
     const uint16_t *place; /* [columns][LANES] */
+    /* The other way round, none where that would be more than the columns: the column that row r reads by the label at entry_place[i], or
+     * `columns`. A row that reads several by one label has them in several entries. */
+    int32_t entries;
+    const uint16_t *entry, *entry_place; /* [entries][LANES], [entries] */
 } cpu_tile;
 
 typedef struct cpu_tile_room { /* what a tile may need at most */
     cpu_cluster cluster[TILE_CLUSTERS];
     uint16_t mask[TILE_COLUMNS];
     int32_t label[TILE_LABELS];
-    uint16_t place[TILE_PLACED * LANES];
+    uint16_t place[TILE_PLACED * LANES], entry[TILE_PLACED * LANES], entry_place[TILE_PLACED];
 } cpu_tile_room;
 
 typedef struct cpu_columns { /* at most BLOCK columns of a tile */
@@ -83,8 +87,7 @@ int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
 int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading);
 
 /* The backward pass of a tile for the heads that are read. */
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
-                            const ref_label_sums *sums);
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums);
 
 /* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
 void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,

@@ -16,6 +16,7 @@ typedef struct tile_head {
     float *dq[LANES];
     float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES]; /* qt is scaled */
     float p[BLOCK * LANES], ds[BLOCK * LANES];
+    float all[(TILE_PLACED + 1) * LANES]; /* ds of all columns, not scaled, and of none: where labels have entries */
     float of[TILE_LABELS * LANES], slope[TILE_LABELS * LANES]; /* what labels add to scores; sums of ds by label */
     const float *vectors[TILE_LABELS];
     int odd;        /* a label vector is not finite */
@@ -63,10 +64,8 @@ static int slopes(tile_head *x, const cpu_columns *c)
 {
     vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
     const ref_attend *t = x->t;
-    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column,
-                   x->soon);
-    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column,
-                   x->soon);
+    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column, x->soon);
+    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column, x->soon);
     if (t->drop.on) cpu_keep_columns(t, x->ds, x->kept, x->head, c->first, c->count);
     for (int32_t i = 0; i < c->count; i++) {
         vec s = vec_load(x->p + i * LANES);
@@ -80,10 +79,11 @@ static int slopes(tile_head *x, const cpu_columns *c)
     return !x->odd && !vec_has_nan(odd);
 }
 
-/* Adds ds to the sums of its labels, then scales it. */
+/* Adds ds to the sums of its labels, or keeps it until they are summed by their entries; then scales it. */
 static void sum_labels(tile_head *x, const cpu_columns *c)
 {
-    for (int32_t i = 0; x->tile->labels > 0 && i < c->count; i++) {
+    if (x->tile->entries > 0) memcpy(x->all + c->first * LANES, x->ds, sizeof(float) * LANES * (size_t)c->count);
+    for (int32_t i = 0; x->tile->labels > 0 && x->tile->entries == 0 && i < c->count; i++) {
         const uint16_t *place = x->tile->place + (int64_t)(c->first + i) * LANES;
         for (unsigned bits = c->mask[i]; bits; bits &= bits - 1) {
             const int r = __builtin_ctz(bits);
@@ -92,6 +92,16 @@ static void sum_labels(tile_head *x, const cpu_columns *c)
     }
     for (int32_t i = 0; i < c->count * LANES; i += LANES)
         vec_store(x->ds + i, vec_mul(vec_load(x->ds + i), vec_all(x->t->scale)));
+}
+
+static void sum_entries(tile_head *x)
+{
+    const cpu_tile *tile = x->tile;
+    vec_store(x->all + tile->columns * LANES, vec_zero());
+    for (int32_t i = 0; i < tile->entries; i++) {
+        float *slope = x->slope + tile->entry_place[i] * LANES;
+        vec_store(slope, vec_add(vec_load(slope), vec_lookup(x->all, tile->entry + i * LANES)));
+    }
 }
 
 static void add_queries(tile_head *x, const cpu_columns *c)
@@ -141,6 +151,7 @@ static void add_labels(tile_head *x, const ref_label_sums *sums)
     uint16_t reads[TILE_LABELS];
     float one[LANES];
     vec_store(one, vec_all(1));
+    sum_entries(x);
     for (int32_t l = 0; l < labels; l++) {
         const vec slope = vec_load(x->slope + l * LANES);
         reads[l] = (uint16_t)vec_bits_nonzero(slope);
@@ -182,8 +193,7 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
     }
 }
 
-void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
-                            const ref_label_sums *sums)
+void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
     for (int32_t h = reading->first; h < reading->last; h++) {
@@ -191,12 +201,13 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
         cpu_columns c;
         int finite = 0;
         x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept;
-        c.first = c.count = 0;
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
+        c.first = c.count = 0;
         prepare(&x);
         while (cpu_next_columns(t, tile, &c)) {
             if (!slopes(&x, &c)) {
                 by_rows(&x, &c, sums);
+                if (tile->entries > 0) memset(x.all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
                 continue;
             }
             if (t->drop.on) cpu_keep_columns(t, x.p, &kept, h, c.first, c.count);

@@ -59,8 +59,7 @@ static int finish(const float *o, float *to, int64_t width, int32_t dim, const f
 }
 
 /* of[l][r] = scale q_r . r_l + b_l. */
-static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of,
-                         cpu_soon *soon)
+static void score_labels(const ref_attend *t, const cpu_tile *tile, int32_t head, const float *qt, float *of, cpu_soon *soon)
 {
     const float *vectors[TILE_LABELS];
     if (tile->labels <= 0) return;
