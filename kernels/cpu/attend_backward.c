@@ -4,7 +4,7 @@
  *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
-#include "kernels/cpu/band.h"
+#include "kernels/cpu/bundle.h"
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
@@ -193,13 +193,16 @@ static void one_band(const ref_attend *t, const cpu_band *band, int32_t first, i
     for (int r = 0; r < BAND_ROWS; r++) one_row(t, band->row + r, first, last, sums, spread);
 }
 
-/* A band that starts at `row`, or the row alone; returns what comes next. */
+/* A band that starts at `row`, or the row alone or into a bundle; returns what comes next. */
 static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last,
-                         const ref_label_sums *sums, const cpu_spread_plan *spread, const int32_t *swept)
+                         const ref_label_sums *sums, const cpu_spread_plan *spread, const int32_t *swept,
+                         cpu_shelves *shelves)
 {
     cpu_band band;
-    if (!GSA_CPU(band_at)(t, row, end, swept, &band)) {
-        one_row(t, row, first, last, sums, spread);
+    const int single = cpu_bundled(shelves, row, 1);
+    if (single || !GSA_CPU(band_at)(t, row, end, swept, &band)) {
+        if (single || cpu_bundled(shelves, row, 0)) GSA_CPU(bundle_put)(shelves, row);
+        else one_row(t, row, first, last, sums, spread);
         return row + 1;
     }
     one_band(t, &band, first, last, sums, spread);
@@ -219,7 +222,9 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     cpu_spread_plan spread;
     if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
     const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
+    cpu_shelves shelves;
     cpu_start_reading(&reading, first, last, 1);
+    GSA_CPU(bundle_begin)(&shelves, t, first, last, sums);
     for (int64_t row = rows.first; row < end;) {
         if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
             for (int i = 0; i < QUADS; i++) one_band(t, &band[i], first, last, sums, together ? &spread : NULL);
@@ -236,8 +241,9 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
             sweep = swept[row++];
             continue;
         }
-        row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept);
+        row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept, &shelves);
     }
+    GSA_CPU(bundle_end)(&shelves);
     if (sweep) GSA_CPU(sweep_backward)(t, &plan->sweeps, sweep - 1, first, last, sums);
 }
 

@@ -3,7 +3,7 @@
  * maximum and sum (online softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/band.h"
+#include "kernels/cpu/bundle.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/kept.h"
@@ -188,15 +188,17 @@ static void one_row(const ref_attend *t, int64_t row)
     if (t->args->weights) finish_weights(t, row);
 }
 
-/* A band that starts at `row`, or the row alone; returns what comes next. */
-static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept)
+/* A band that starts at `row`, or the row alone or into a bundle; returns what comes next. */
+static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_shelves *shelves)
 {
     cpu_band band;
-    if (GSA_CPU(band_at)(t, row, last, swept, &band)) {
+    const int single = cpu_bundled(shelves, row, 1);
+    if (!single && GSA_CPU(band_at)(t, row, last, swept, &band)) {
         GSA_CPU(band_forward)(t, &band);
         return row + BAND_ROWS;
     }
-    one_row(t, row);
+    if (single || cpu_bundled(shelves, row, 0)) GSA_CPU(bundle_put)(shelves, row);
+    else one_row(t, row);
     return row + 1;
 }
 
@@ -221,7 +223,9 @@ static void forward_rows(const forward_job *job, int64_t item)
     cpu_band band[QUADS];
     cpu_tile tile, behind;
     cpu_reading reading;
+    cpu_shelves shelves;
     cpu_start_reading(&reading, 0, t->heads, 0);
+    GSA_CPU(bundle_begin)(&shelves, t, 0, t->heads, NULL);
     for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk), end = row; row < last;) {
         if (row >= end) end = ref_smaller(last, block_end(t->edges, row));
         if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
@@ -233,8 +237,9 @@ static void forward_rows(const forward_job *job, int64_t item)
         if (tiled) cpu_read_tile(t, &tile, GSA_CPU(plan_tile)(job->plan, row + LANES, &behind) ? &behind : NULL, &reading);
         if (tiled && GSA_CPU(tile_forward)(t, &tile, &reading)) row += LANES;
         else if (swept && swept[row]) row++;
-        else row = some_rows(t, row, end, swept);
+        else row = some_rows(t, row, end, swept, &shelves);
     }
+    GSA_CPU(bundle_end)(&shelves);
     vec_stream_end();
 }
 

@@ -215,6 +215,39 @@ static inline void vec_turn_quads(vec w[QUADS])
 #endif
 }
 
+/* Lane 4 j + r: x[r][j] of four rows of QUADS numbers. */
+static inline vec vec_of_rows(const float *const x[4])
+{
+#if GSA_CPU_LANES == 16
+    vec y = _mm512_castps128_ps512(_mm_loadu_ps(x[0]));
+    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[1]), 1);
+    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[2]), 2);
+    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[3]), 3);
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
+#else
+    const __m128 low = _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const void *)x[0]), (const void *)x[1]);
+    const __m128 high = _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const void *)x[2]), (const void *)x[3]);
+    return _mm256_permutevar8x32_ps(_mm256_set_m128(high, low), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+#endif
+}
+
+/* And back. */
+static inline void vec_to_rows(float *const x[4], vec y)
+{
+#if GSA_CPU_LANES == 16
+    y = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
+    _mm_storeu_ps(x[0], _mm512_castps512_ps128(y));
+    _mm_storeu_ps(x[1], _mm512_extractf32x4_ps(y, 1));
+    _mm_storeu_ps(x[2], _mm512_extractf32x4_ps(y, 2));
+    _mm_storeu_ps(x[3], _mm512_extractf32x4_ps(y, 3));
+#else
+    y = _mm256_permutevar8x32_ps(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    const __m128 low = _mm256_castps256_ps128(y), high = _mm256_extractf128_ps(y, 1);
+    _mm_storel_pi((void *)x[0], low), _mm_storeh_pi((void *)x[1], low);
+    _mm_storel_pi((void *)x[2], high), _mm_storeh_pi((void *)x[3], high);
+#endif
+}
+
 /* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
 static inline void vec_transpose(vec x[LANES])
 {

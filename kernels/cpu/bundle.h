@@ -1,0 +1,123 @@
+/* bundle.h - rows of few edges whose sources stand anywhere: the words of a character, the neighbours of a node, a dependency.
+ *
+ * By itself such a row costs steps across lanes, an exponential and a logarithm that nothing else waits beside. So BUNDLE_ROWS rows of as many
+ * edges work together, whichever they are: a vector holds one place of all of them (lane 4 j + r: head j of QUADS, row r), and maximum,
+ * sum and weights go from place to place, never across lanes. Each row mixes by itself: nothing is padded there, and no sum
+ * of a row knows beside which others it stood. Rows wait on shelves, by their number of edges, until there are BUNDLE_ROWS of them; rows
+ * that are left over at the end go together, their missing places at -inf.
+ *
+ * A row of one edge has the weight 1: out = v, lse = s; ds = p (do.v - do.o) = 0, so that dv += do is its whole gradient, and neither its
+ * query nor its key is read backward. Where s or do.v is not finite it goes the long way, for 0 times infinity is not 0. */
+#ifndef GSA_CPU_BUNDLE_H
+#define GSA_CPU_BUNDLE_H
+#include "kernels/cpu/band.h"
+
+enum {
+    BUNDLE_ROWS = 4,
+    BUNDLE_EDGES = 16,  /* of a row at most: from there on its own edges fill vectors */
+    BUNDLE_SHELVES = 8, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16 edges */
+    BUNDLE_AHEAD = 8    /* rows */
+};
+
+typedef struct cpu_bundle {
+    int32_t rows, places; /* most edges of a row */
+    int even;             /* all rows have them */
+    int64_t row[BUNDLE_ROWS]; /* behind the last: the first again, whose results are computed and thrown away */
+    int32_t edges[BUNDLE_ROWS];
+    const float *k[BUNDLE_EDGES][BUNDLE_ROWS], *v[BUNDLE_EDGES][BUNDLE_ROWS], *r[BUNDLE_EDGES][BUNDLE_ROWS];
+    int32_t kind[BUNDLE_EDGES][BUNDLE_ROWS], source[BUNDLE_EDGES][BUNDLE_ROWS], label[BUNDLE_EDGES][BUNDLE_ROWS];
+} cpu_bundle;
+
+/* Rows that wait. Backward: heads first .. last-1 and their label gradients. */
+typedef struct cpu_shelves cpu_shelves;
+struct cpu_shelves {
+    const ref_attend *t;
+    void (*work)(const cpu_shelves *x, const cpu_bundle *bundle);
+    int32_t first, last;
+    const ref_label_sums *sums;
+    int open, ask; /* the call may work by bundles; planes are so large that rows are asked for beforehand */
+    int32_t waiting[BUNDLE_SHELVES];
+    int64_t row[BUNDLE_SHELVES][BUNDLE_ROWS];
+};
+
+/* Shelves of a range of rows; `sums` is NULL forward. */
+void GSA_CPU(bundle_begin)(cpu_shelves *x, const ref_attend *t, int32_t first, int32_t last, const ref_label_sums *sums);
+void GSA_CPU(bundle_put)(cpu_shelves *x, int64_t row); /* works off a shelf that is full */
+void GSA_CPU(bundle_end)(cpu_shelves *x);              /* and what is left on all */
+
+void GSA_CPU(bundle_forward)(const cpu_shelves *x, const cpu_bundle *bundle);
+void GSA_CPU(bundle_backward)(const cpu_shelves *x, const cpu_bundle *bundle);
+void GSA_CPU(single_backward)(const cpu_shelves *x, int64_t row); /* of a row of one edge, at once */
+
+/* Whether a row goes into a bundle: `single` asks for rows of one edge, which do so before bands are looked for. */
+static inline int cpu_bundled(const cpu_shelves *x, int64_t row, int single)
+{
+    const int64_t edges = x->t->edges->edge_offset[row + 1] - x->t->edges->edge_offset[row];
+    return x->open && (single ? edges == 1 : edges >= 1 && edges <= BUNDLE_EDGES);
+}
+
+/* Lane 4 j + r: x[r][j]; of `heads` heads, 0 in others. */
+static inline vec cpu_of_rows(const float *const *x, int32_t heads)
+{
+    float each[LANES] = { 0 };
+    if (heads >= QUADS) return vec_of_rows(x);
+    for (int32_t j = 0; j < heads; j++)
+        for (int r = 0; r < BUNDLE_ROWS; r++) each[4 * j + r] = x[r][j];
+    return vec_load(each);
+}
+
+CPU_INLINE void cpu_bundle_add_dots(vec sum[BUNDLE_ROWS], const float *const *q, int64_t at, const float *const *x, int64_t from,
+                                    int32_t dim)
+{
+    int32_t i = 0;
+    for (; i + LANES <= dim; i += LANES) CPU_UNROLL
+    for (int r = 0; r < BUNDLE_ROWS; r++) sum[r] = vec_fma(vec_load(q[r] + at + i), vec_load(x[r] + from + i), sum[r]);
+    const lanes end = lanes_first(dim - i);
+    CPU_UNROLL
+    for (int r = 0; i < dim && r < BUNDLE_ROWS; r++)
+        sum[r] = vec_fma(vec_load_first(q[r] + at + i, end), vec_load_first(x[r] + from + i, end), sum[r]);
+}
+
+/* Lane 4 j + r: q_r . (x_r + label_r) of head j of `heads`, whose columns begin at `at`; label may be NULL. */
+static inline vec cpu_bundle_dots(const float *const *q, const float *const *x, const float *const *label, int64_t at,
+                                  int32_t dim, int32_t heads)
+{
+    vec w[QUADS];
+    CPU_UNROLL
+    for (int j = 0; j < QUADS; j++, at += dim) {
+        vec sum[BUNDLE_ROWS] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+        if (j < heads) cpu_bundle_add_dots(sum, q, at, x, at, dim);
+        if (j < heads && label) cpu_bundle_add_dots(sum, q, at, label, 0, dim);
+        w[j] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+    }
+    return vec_fold(w);
+}
+
+/* The scores of place e and the heads first .. first+heads-1, heads <= QUADS. */
+static inline vec cpu_bundle_scores(const ref_attend *t, const cpu_bundle *b, const float *const *q, int32_t e, int32_t first,
+                                    int32_t heads)
+{
+    float each[LANES] = { 0 };
+    const vec s = vec_mul(vec_all(t->scale),
+                          cpu_bundle_dots(q, b->k[e], t->r ? b->r[e] : NULL, (int64_t)first * t->dim, t->dim, heads));
+    if (!t->bias) return s;
+    for (int32_t j = 0; j < heads; j++)
+        for (int r = 0; r < BUNDLE_ROWS; r++) each[4 * j + r] = t->bias[(int64_t)b->label[e][r] * t->heads + first + j];
+    return vec_add(s, vec_load(each));
+}
+
+/* Lanes of the rows that have an edge at place e. */
+static inline lanes cpu_bundle_lanes(const cpu_bundle *b, int32_t e)
+{
+    unsigned bits = 0;
+    for (int r = 0; r < BUNDLE_ROWS; r++) bits |= e < b->edges[r] ? 0x1111u << r : 0;
+    return lanes_of_bits(bits & ((1u << LANES) - 1u));
+}
+
+/* Planes of all heads of the bundle's rows. */
+static inline void cpu_bundle_rows(const cpu_bundle *b, const void *plane, int64_t width, const float **x)
+{
+    for (int r = 0; r < BUNDLE_ROWS; r++) x[r] = (const float *)plane + b->row[r] * width;
+}
+
+#endif
