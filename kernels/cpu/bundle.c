@@ -2,7 +2,7 @@
 #include "kernels/cpu/bundle.h"
 
 enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones stand in the second cache */ };
-static const int8_t shelf_of[BUNDLE_EDGES + 1] = { 0, 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7 };
+static const int8_t shelf_of[BUNDLE_EDGES + 1] = { 0, 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9 };
 
 void GSA_CPU(bundle_begin)(cpu_shelves *x, const ref_attend *t, int32_t first, int32_t last, const ref_label_sums *sums)
 {

@@ -14,8 +14,8 @@
 
 enum {
     BUNDLE_ROWS = 4,
-    BUNDLE_EDGES = 16,  /* of a row at most: from there on its own edges fill vectors */
-    BUNDLE_SHELVES = 8, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16 edges */
+    BUNDLE_EDGES = 32,  /* of a row at most: from there on its own edges fill vectors */
+    BUNDLE_SHELVES = 10, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16 edges */
     BUNDLE_AHEAD = 8    /* rows */
 };
 
@@ -112,6 +112,72 @@ static inline lanes cpu_bundle_lanes(const cpu_bundle *b, int32_t e)
     unsigned bits = 0;
     for (int r = 0; r < BUNDLE_ROWS; r++) bits |= e < b->edges[r] ? 0x1111u << r : 0;
     return lanes_of_bits(bits & ((1u << LANES) - 1u));
+}
+
+/* ---- some heads of a row together, where heads are 1, 2, 4 or 8 whole vectors: BUNDLE_WIDE vectors of a row ---------------------- */
+
+enum { BUNDLE_WIDE = 8 };
+
+/* Heads that make BUNDLE_WIDE vectors; 0: they go one by one. */
+static inline int cpu_bundle_heads(int32_t dim)
+{
+    const int32_t vectors = dim / LANES;
+    return dim % LANES == 0 && (vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8) ? BUNDLE_WIDE / vectors : 0;
+}
+
+/* CALL(vectors of a head) with a constant. */
+#define CPU_BY_BUNDLE_HEADS(heads, CALL)                                                                                    \
+    switch (heads) {                                                                                                        \
+    case 8:                                                                                                                 \
+        CALL(1);                                                                                                            \
+        break;                                                                                                              \
+    case 4:                                                                                                                 \
+        CALL(2);                                                                                                            \
+        break;                                                                                                              \
+    case 2:                                                                                                                 \
+        CALL(4);                                                                                                            \
+        break;                                                                                                              \
+    default:                                                                                                                \
+        CALL(8);                                                                                                            \
+        break;                                                                                                              \
+    }
+
+/* The weight of the head that vector v stands in; `group`: numbers of QUADS heads, p at the first head's. */
+CPU_INLINE vec cpu_bundle_share(const float *p, int32_t group, int v, int vectors)
+{
+    const int j = v / vectors;
+    return vec_all(p[j / QUADS * group + 4 * (j % QUADS)]);
+}
+
+/* y += sum_e p_e x[BUNDLE_ROWS e]; `fresh`: y is not read, and the first product is not added to 0. */
+CPU_INLINE void cpu_bundle_mix(vec y[BUNDLE_WIDE], const float *p, int32_t group, const float *const *x, int64_t at,
+                               int32_t edges, int fresh, int vectors)
+{
+    if (fresh) CPU_UNROLL
+    for (int v = 0; v < BUNDLE_WIDE; v++) y[v] = vec_mul(cpu_bundle_share(p, group, v, vectors), vec_load(*x + at + v * LANES));
+    for (int32_t e = fresh; e < edges; e++) {
+        const float *from = x[e * BUNDLE_ROWS] + at, *share = p + e * LANES;
+        CPU_UNROLL
+        for (int v = 0; v < BUNDLE_WIDE; v++)
+            y[v] = vec_fma(cpu_bundle_share(share, group, v, vectors), vec_load(from + v * LANES), y[v]);
+    }
+}
+
+/* y_e += p_e x where y_e is not NULL, in order. */
+CPU_INLINE void cpu_bundle_give(float *const *y, const float *p, int32_t group, const float *x, int64_t at, int32_t edges,
+                                int vectors)
+{
+    vec of[BUNDLE_WIDE];
+    CPU_UNROLL
+    for (int v = 0; v < BUNDLE_WIDE; v++) of[v] = vec_load(x + v * LANES);
+    for (int32_t e = 0; e < edges; e++) {
+        if (!y[e]) continue;
+        float *to = y[e] + at;
+        CPU_UNROLL
+        for (int v = 0; v < BUNDLE_WIDE; v++)
+            vec_store(to + v * LANES,
+                      vec_fma(cpu_bundle_share(p + e * LANES, group, v, vectors), of[v], vec_load(to + v * LANES)));
+    }
 }
 
 /* Planes of all heads of the bundle's rows. */

@@ -54,7 +54,7 @@ typedef struct giving {
     int32_t edges;
     const float *q, *dout, *p, *ds; /* p, ds: LANES from place to place; ds is scaled */
     float *dq;
-    const float *k[BUNDLE_EDGES], *r[BUNDLE_EDGES];
+    const float *const *k, *const *r; /* [edges][BUNDLE_ROWS] */
     float *dk[BUNDLE_EDGES], *dv[BUNDLE_EDGES], *dr[BUNDLE_EDGES];
     int labels; /* r is there */
 } giving;
@@ -65,9 +65,9 @@ CPU_INLINE void query_slice(const giving *g, int64_t at, int64_t from, int vecto
     for (int v = 0; v < vectors; v++) y[v] = cpu_piece(g->dq + at, v, vectors, whole, end);
     for (int32_t e = 0; e < g->edges; e++) {
         const vec share = vec_all(g->ds[e * LANES]);
-        for (int v = 0; v < vectors; v++) y[v] = vec_fma(share, cpu_piece(g->k[e] + at, v, vectors, whole, end), y[v]);
+        for (int v = 0; v < vectors; v++) y[v] = vec_fma(share, cpu_piece(g->k[e * BUNDLE_ROWS] + at, v, vectors, whole, end), y[v]);
         for (int v = 0; g->labels && v < vectors; v++)
-            y[v] = vec_fma(share, cpu_piece(g->r[e] + from, v, vectors, whole, end), y[v]);
+            y[v] = vec_fma(share, cpu_piece(g->r[e * BUNDLE_ROWS] + from, v, vectors, whole, end), y[v]);
     }
     for (int v = 0; v < vectors; v++) cpu_put_piece(g->dq + at, v, vectors, whole, end, y[v]);
 }
@@ -99,24 +99,58 @@ static void begin_giving(const back_bundle *x, int r, giving *g)
     const ref_attend *t = x->shelves->t;
     const cpu_bundle *b = x->b;
     float *dr = x->shelves->sums->dr;
+    g->k = &b->k[0][r], g->r = &b->r[0][r];
     g->edges = b->edges[r], g->q = x->q[r], g->dout = x->dout[r], g->labels = t->r != NULL;
     g->dq = t->args->dq ? (float *)t->args->dq + b->row[r] * t->width : NULL;
     for (int32_t e = 0; e < g->edges; e++) {
         const gsa_part *part = &t->args->parts[b->kind[e][r]];
         const int64_t at = b->source[e][r] * t->width;
-        g->k[e] = b->k[e][r], g->r[e] = b->r[e][r];
         g->dk[e] = part->dk ? (float *)part->dk + at : NULL, g->dv[e] = part->dv ? (float *)part->dv + at : NULL;
         g->dr[e] = dr ? dr + (int64_t)b->label[e][r] * t->dim : NULL;
     }
 }
 
+/* BUNDLE_WIDE vectors of heads. */
+CPU_INLINE void some_heads(const giving *g, int32_t group, int64_t at, int vectors)
+{
+    if (g->dq) {
+        vec y[BUNDLE_WIDE];
+        CPU_UNROLL
+        for (int v = 0; v < BUNDLE_WIDE; v++) y[v] = vec_load(g->dq + at + v * LANES);
+        cpu_bundle_mix(y, g->ds, group, g->k, at, g->edges, 0, vectors);
+        CPU_UNROLL
+        for (int v = 0; v < BUNDLE_WIDE; v++) vec_store(g->dq + at + v * LANES, y[v]);
+    }
+    cpu_bundle_give(g->dk, g->ds, group, g->q + at, at, g->edges, vectors);
+    cpu_bundle_give(g->dv, g->p, group, g->dout + at, at, g->edges, vectors);
+}
+
+/* How many heads go together: 1 where label vectors have a part, or a head of the row has no gradient. */
+static int together_of(const back_bundle *x, int r)
+{
+    const ref_attend *t = x->shelves->t;
+    unsigned dead = 0;
+    for (int32_t h = 0; h < x->heads; h++) dead |= x->dead[h];
+    return t->r || x->shelves->sums->dr || dead >> r & 1 ? 0 : cpu_bundle_heads(t->dim);
+}
+
 static void give(const back_bundle *x, int r)
 {
     const ref_attend *t = x->shelves->t;
+    const int together = together_of(x, r);
+    const int32_t group = x->b->places * LANES;
     giving g;
+    int32_t h = 0;
     begin_giving(x, r, &g);
-    for (int32_t h = 0; h < x->heads; h++) {
-        const int32_t place = h / QUADS * x->b->places * LANES + 4 * (h % QUADS) + r;
+    for (; together && h + together <= x->heads; h += together) {
+        const int32_t place = h / QUADS * group + 4 * (h % QUADS) + r;
+        g.p = x->p + place, g.ds = x->ds + place;
+#define HEADS_OF(vectors) some_heads(&g, group, (int64_t)(x->first + h) * t->dim, vectors)
+        CPU_BY_BUNDLE_HEADS(together, HEADS_OF)
+#undef HEADS_OF
+    }
+    for (; h < x->heads; h++) {
+        const int32_t place = h / QUADS * group + 4 * (h % QUADS) + r;
         const int64_t at = (int64_t)(x->first + h) * t->dim;
         if (x->dead[h] >> r & 1) continue;
         g.p = x->p + place, g.ds = x->ds + place;

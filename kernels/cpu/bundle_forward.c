@@ -95,12 +95,33 @@ CPU_INLINE void mix_slice(const forward_bundle *x, float *o, const float *p, int
     for (int v = 0; v < vectors; v++) put(x, o, v, vectors, whole, end, y[v]);
 }
 
+CPU_INLINE void mix_heads(const forward_bundle *x, float *o, const float *p, int r, int64_t at, int vectors)
+{
+    vec y[BUNDLE_WIDE];
+    cpu_bundle_mix(y, p, x->b->places * LANES, &x->b->v[0][r], at, x->b->edges[r], 1, vectors);
+    CPU_UNROLL
+    for (int v = 0; v < BUNDLE_WIDE; v++) put(x, o, v, BUNDLE_WIDE, 1, lanes_first(0), y[v]);
+}
+
+static const float *weights_of(const forward_bundle *x, int32_t h, int r)
+{
+    return x->s + h / QUADS * x->b->places * LANES + 4 * (h % QUADS) + r;
+}
+
 static void mix(const forward_bundle *x, int r)
 {
     const ref_attend *t = x->t;
+    const int together = cpu_bundle_heads(t->dim);
     float *out = (float *)t->args->out + x->b->row[r] * t->width;
-    for (int32_t h = 0; h < x->heads; h++) {
-        const float *p = x->s + h / QUADS * x->b->places * LANES + 4 * (h % QUADS) + r;
+    int32_t h = 0;
+    for (; together && h + together <= x->heads; h += together) {
+        const int64_t at = (int64_t)(x->first + h) * t->dim;
+#define HEADS_OF(vectors) mix_heads(x, out + at, weights_of(x, h, r), r, at, vectors)
+        CPU_BY_BUNDLE_HEADS(together, HEADS_OF)
+#undef HEADS_OF
+    }
+    for (; h < x->heads; h++) {
+        const float *p = weights_of(x, h, r);
         const int64_t from = (int64_t)(x->first + h) * t->dim;
         for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
             const cpu_cut cut = cpu_cut_at(t->dim, i);

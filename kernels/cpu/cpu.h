@@ -9,14 +9,17 @@
 void gsa_cpu_avx2_fill(gsa_backend *b);
 void gsa_cpu_avx512_fill(gsa_backend *b);
 
+typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
+    int64_t tiled, banded, bundled, swept, alone;
+} gsa_cpu_ways;
+
 /* For gsa bench: the ceilings of a level, and what its attention makes of some edges. */
 typedef struct gsa_cpu_probe {
     int lanes;                                       /* of a vector; `out` below holds two */
     int64_t (*multiply)(float *out, int64_t rounds); /* returns its floating-point operations */
     void (*read)(float *out, const float *x, int64_t count);
     void (*read_rows)(float *out, const float *x, const int32_t *rows, int64_t count, int32_t columns);
-    int64_t (*tiled_rows)(const gsa_attend_args *args); /* rows that are attended to in tiles (tile.h) */
-    int64_t (*banded_rows)(const gsa_attend_args *args); /* likewise in bands (band.h) */
+    int (*ways)(const gsa_attend_args *args, gsa_cpu_ways *ways); /* 0 without memory */
 } gsa_cpu_probe;
 
 const gsa_cpu_probe *gsa_cpu_probe_of(int level); /* NULL for plain C */

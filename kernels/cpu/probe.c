@@ -1,6 +1,7 @@
 /* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows. */
-#include "kernels/cpu/band.h"
+#include "kernels/cpu/bundle.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/sweep.h"
 
 enum { CHAINS = 12 }; /* of additions that do not wait for one another */
 
@@ -43,36 +44,40 @@ static void read_rows(float *out, const float *x, const int32_t *rows, int64_t c
     put(out, sum);
 }
 
-typedef struct ways { /* rows that go each way, as attend_forward.c chooses */
-    int64_t tiled, banded;
-} ways;
-
-static ways ways_of(const gsa_attend_args *args)
+/* The way of `row` among rows that are not swept, as attend_forward.c chooses; returns how many rows go it. */
+static int64_t way_of(const ref_attend *t, const cpu_shelves *shelves, const int32_t *swept, int64_t row, gsa_cpu_ways *ways)
 {
-    const ref_attend t = ref_attend_of(args);
-    const int64_t last = args->edges->rows;
-    ways all = { 0 };
+    const int64_t last = t->edges->rows;
+    int64_t *way = &ways->alone;
     cpu_band band, bands[QUADS];
     cpu_tile_room room;
     cpu_tile tile;
-    const int tiles = cpu_tiles_serve(&t), labelled = cpu_labelled(&t);
-    for (int64_t row = 0; row < last;)
-        if (!GSA_CPU(bands_at)(&t, row, last, NULL, bands) && tiles &&
-            GSA_CPU(tile_find)(args->edges, row, last, labelled, &room, &tile))
-            all.tiled += LANES, row += LANES;
-        else if (GSA_CPU(band_at)(&t, row, last, NULL, &band)) all.banded += BAND_ROWS, row += BAND_ROWS;
-        else row++;
-    return all;
+    int32_t rows = 1, covered = 0;
+    for (int r = 0; swept && r < LANES && row + r < last; r++) covered |= swept[row + r];
+    if (GSA_CPU(bands_at)(t, row, last, swept, bands)) way = &ways->banded, rows = LANES;
+    else if (!covered && cpu_tiles_serve(t) && GSA_CPU(tile_find)(t->edges, row, last, cpu_labelled(t), &room, &tile))
+        way = &ways->tiled, rows = LANES;
+    else if (cpu_bundled(shelves, row, 1)) way = &ways->bundled;
+    else if (GSA_CPU(band_at)(t, row, last, swept, &band)) way = &ways->banded, rows = BAND_ROWS;
+    else if (cpu_bundled(shelves, row, 0)) way = &ways->bundled;
+    *way += rows;
+    return rows;
 }
 
-static int64_t tiled_rows(const gsa_attend_args *args)
+static int ways_of(const gsa_attend_args *args, gsa_cpu_ways *ways)
 {
-    return ways_of(args).tiled;
+    const ref_attend t = ref_attend_of(args);
+    cpu_shelves shelves;
+    cpu_sweeps sweeps;
+    *ways = (gsa_cpu_ways){ 0 };
+    if (!GSA_CPU(sweeps_make)(NULL, args->edges, &sweeps)) return 0;
+    const int32_t *swept = args->weights || t.dim == 0 ? NULL : sweeps.swept;
+    GSA_CPU(bundle_begin)(&shelves, &t, 0, t.heads, NULL);
+    for (int64_t row = 0; row < args->edges->rows;)
+        if (swept && swept[row]) ways->swept++, row++;
+        else row += way_of(&t, &shelves, swept, row, ways);
+    GSA_CPU(sweeps_release)(NULL, &sweeps);
+    return 1;
 }
 
-static int64_t banded_rows(const gsa_attend_args *args)
-{
-    return ways_of(args).banded;
-}
-
-const gsa_cpu_probe GSA_CPU(probe) = { LANES, multiply, read_all, read_rows, tiled_rows, banded_rows };
+const gsa_cpu_probe GSA_CPU(probe) = { LANES, multiply, read_all, read_rows, ways_of };

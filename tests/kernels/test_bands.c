@@ -124,8 +124,9 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
                                    .lse = lse,
                                    .dout = x + 3 * count,
                                    .dq = x + 5 * count };
-    const int64_t banded = gsa_cpu_probe_of(level[at])->banded_rows(&args);
-    ck_assert_msg(banded >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)banded);
+    gsa_cpu_ways ways;
+    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
+    ck_assert_msg(ways.banded >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)ways.banded);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
     for (int p = 0; p < 4; p++) { /* of the last example; the others are equal to it */
