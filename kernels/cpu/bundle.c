@@ -2,13 +2,14 @@
 #include "kernels/cpu/bundle.h"
 
 enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones stand in the second cache */ };
-static const int8_t shelf_of[BUNDLE_EDGES + 1] = { 0, 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9 };
+static const int8_t shelf_of[BUNDLE_EDGES + 1] = { 0, 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7,
+                                                   8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9 };
 
 void GSA_CPU(bundle_begin)(cpu_shelves *x, const ref_attend *t, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     *x = (cpu_shelves){ .t = t, .first = first, .last = last, .sums = sums };
     x->work = sums ? GSA_CPU(bundle_backward) : GSA_CPU(bundle_forward);
-    x->open = !t->args->weights && !t->drop.on && t->dim > 0;
+    x->open = !t->args->weights && t->dim > 0;
     x->ask = t->edges->rows * t->width >= BAND_LEAST;
 }
 

@@ -7,21 +7,22 @@
  * that are left over at the end go together, their missing places at -inf.
  *
  * A row of one edge has the weight 1: out = v, lse = s; ds = p (do.v - do.o) = 0, so that dv += do is its whole gradient, and neither its
- * query nor its key is read backward. Where s or do.v is not finite it goes the long way, for 0 times infinity is not 0. */
+ * query nor its key is read backward (with dropout out = m v and dv += m do). Where s or do.v is not finite it goes the long way, for 0 times infinity is not 0. */
 #ifndef GSA_CPU_BUNDLE_H
 #define GSA_CPU_BUNDLE_H
 #include "kernels/cpu/band.h"
+#include "kernels/cpu/kept.h"
 
 enum {
     BUNDLE_ROWS = 4,
-    BUNDLE_EDGES = 32,  /* of a row at most: from there on its own edges fill vectors */
+    BUNDLE_EDGES = 32,   /* of a row at most: from there on its own edges fill vectors */
     BUNDLE_SHELVES = 10, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16 edges */
-    BUNDLE_AHEAD = 8    /* rows */
+    BUNDLE_AHEAD = 8     /* rows */
 };
 
 typedef struct cpu_bundle {
-    int32_t rows, places; /* most edges of a row */
-    int even;             /* all rows have them */
+    int32_t rows, places;     /* most edges of a row */
+    int even;                 /* all rows have them */
     int64_t row[BUNDLE_ROWS]; /* behind the last: the first again, whose results are computed and thrown away */
     int32_t edges[BUNDLE_ROWS];
     const float *k[BUNDLE_EDGES][BUNDLE_ROWS], *v[BUNDLE_EDGES][BUNDLE_ROWS], *r[BUNDLE_EDGES][BUNDLE_ROWS];
@@ -66,8 +67,8 @@ static inline vec cpu_of_rows(const float *const *x, int32_t heads)
     return vec_load(each);
 }
 
-CPU_INLINE void cpu_bundle_add_dots(vec sum[BUNDLE_ROWS], const float *const *q, int64_t at, const float *const *x, int64_t from,
-                                    int32_t dim)
+CPU_INLINE void cpu_bundle_add_dots(vec sum[BUNDLE_ROWS], const float *const *q, int64_t at, const float *const *x,
+                                    int64_t from, int32_t dim)
 {
     int32_t i = 0;
     for (; i + LANES <= dim; i += LANES) CPU_UNROLL
@@ -94,8 +95,8 @@ static inline vec cpu_bundle_dots(const float *const *q, const float *const *x, 
 }
 
 /* The scores of place e and the heads first .. first+heads-1, heads <= QUADS. */
-static inline vec cpu_bundle_scores(const ref_attend *t, const cpu_bundle *b, const float *const *q, int32_t e, int32_t first,
-                                    int32_t heads)
+static inline vec cpu_bundle_scores(const ref_attend *t, const cpu_bundle *b, const float *const *q, int32_t e,
+                                    int32_t first, int32_t heads)
 {
     float each[LANES] = { 0 };
     const vec s = vec_mul(vec_all(t->scale),
@@ -154,7 +155,8 @@ CPU_INLINE void cpu_bundle_mix(vec y[BUNDLE_WIDE], const float *p, int32_t group
                                int32_t edges, int fresh, int vectors)
 {
     if (fresh) CPU_UNROLL
-    for (int v = 0; v < BUNDLE_WIDE; v++) y[v] = vec_mul(cpu_bundle_share(p, group, v, vectors), vec_load(*x + at + v * LANES));
+    for (int v = 0; v < BUNDLE_WIDE; v++)
+        y[v] = vec_mul(cpu_bundle_share(p, group, v, vectors), vec_load(*x + at + v * LANES));
     for (int32_t e = fresh; e < edges; e++) {
         const float *from = x[e * BUNDLE_ROWS] + at, *share = p + e * LANES;
         CPU_UNROLL
@@ -178,6 +180,12 @@ CPU_INLINE void cpu_bundle_give(float *const *y, const float *p, int32_t group, 
             vec_store(to + v * LANES,
                       vec_fma(cpu_bundle_share(p + e * LANES, group, v, vectors), of[v], vec_load(to + v * LANES)));
     }
+}
+
+/* s *= 0 or 1/(1-p) of the heads at work. */
+static inline void cpu_bundle_keep(const ref_attend *t, const cpu_bundle *b, const cpu_bits *bits, int32_t heads, float *s)
+{
+    cpu_keep(t, s, bits, (int64_t)(heads + QUADS - 1) / QUADS * b->places);
 }
 
 /* Planes of all heads of the bundle's rows. */

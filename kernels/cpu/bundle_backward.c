@@ -12,33 +12,54 @@ typedef struct back_bundle { /* some heads */
     const float *q[BUNDLE_ROWS], *out[BUNDLE_ROWS], *dout[BUNDLE_ROWS], *lse[BUNDLE_ROWS];
     int32_t first, heads;
     float p[GROUPS * BUNDLE_EDGES * LANES], ds[GROUPS * BUNDLE_EDGES * LANES]; /* as scores stand (bundle_forward.c) */
-    unsigned dead[HEADS]; /* bits of rows whose lse is -inf */
+    unsigned dead[HEADS];                                                      /* bits of rows whose lse is -inf */
 } back_bundle;
 
-/* p and ds of QUADS heads. */
-static void slopes(back_bundle *x, int32_t h, int32_t heads)
+/* s and g of QUADS heads. */
+static void score(back_bundle *x, int32_t h, int32_t heads)
 {
     const ref_attend *t = x->shelves->t;
     const cpu_bundle *b = x->b;
-    const int64_t at = (int64_t)(x->first + h) * t->dim;
-    const float *kept[BUNDLE_ROWS];
     float *p = x->p + h / QUADS * b->places * LANES, *ds = x->ds + h / QUADS * b->places * LANES;
-    for (int r = 0; r < BUNDLE_ROWS; r++) kept[r] = x->lse[r] + x->first + h;
-    const vec lse = cpu_of_rows(kept, heads), inner = cpu_bundle_dots(x->dout, x->out, NULL, at, t->dim, heads);
     for (int32_t e = 0; e < b->places; e++) {
-        const vec g = cpu_bundle_dots(x->dout, b->v[e], NULL, at, t->dim, heads);
-        vec_store(p + e * LANES, vec_sub(cpu_bundle_scores(t, b, x->q, e, x->first + h, heads), lse));
-        vec_store(ds + e * LANES, vec_sub(g, inner));
+        vec_store(p + e * LANES, cpu_bundle_scores(t, b, x->q, e, x->first + h, heads));
+        vec_store(ds + e * LANES, cpu_bundle_dots(x->dout, b->v[e], NULL, (int64_t)(x->first + h) * t->dim, t->dim, heads));
     }
-    for (int32_t e = 0; e < b->places; e += 2) {
-        const int two = e + 1 < b->places;
-        vec y[2] = { vec_load(p + e * LANES), vec_load(p + (two ? e + 1 : e) * LANES) };
+}
+
+/* p and p (g - D) of QUADS heads. */
+static void slopes(back_bundle *x, int32_t h, int32_t heads)
+{
+    const ref_attend *t = x->shelves->t;
+    const int32_t places = x->b->places;
+    const float *kept[BUNDLE_ROWS];
+    float *p = x->p + h / QUADS * places * LANES, *ds = x->ds + h / QUADS * places * LANES;
+    for (int r = 0; r < BUNDLE_ROWS; r++) kept[r] = x->lse[r] + x->first + h;
+    const vec lse = cpu_of_rows(kept, heads),
+              inner = cpu_bundle_dots(x->dout, x->out, NULL, (int64_t)(x->first + h) * t->dim, t->dim, heads);
+    for (int32_t e = 0; e < places; e += 2) {
+        const int two = e + 1 < places;
+        vec y[2] = { vec_sub(vec_load(p + e * LANES), lse), vec_sub(vec_load(p + (e + two) * LANES), lse) };
         vec_exp_some(y, 2);
         for (int i = 0; i <= two; i++) {
             vec_store(p + (e + i) * LANES, y[i]);
-            vec_store(ds + (e + i) * LANES, vec_mul(y[i], vec_load(ds + (e + i) * LANES)));
+            vec_store(ds + (e + i) * LANES, vec_mul(y[i], vec_sub(vec_load(ds + (e + i) * LANES), inner)));
         }
     }
+}
+
+/* p, which dropout has a part in, and ds of the heads at work. */
+static void weigh(back_bundle *x)
+{
+    const ref_attend *t = x->shelves->t;
+    cpu_bits kept[GROUPS * BUNDLE_EDGES];
+    for (int32_t h = 0; h < x->heads; h += QUADS) score(x, h, x->heads - h < QUADS ? x->heads - h : QUADS);
+    if (t->drop.on) {
+        GSA_CPU(kept_bundle)(t, x->b->row, x->b->places, x->first, x->heads, kept);
+        cpu_bundle_keep(t, x->b, kept, x->heads, x->ds);
+    }
+    for (int32_t h = 0; h < x->heads; h += QUADS) slopes(x, h, x->heads - h < QUADS ? x->heads - h : QUADS);
+    if (t->drop.on) cpu_bundle_keep(t, x->b, kept, x->heads, x->p);
 }
 
 static void find_dead(back_bundle *x)
@@ -65,7 +86,8 @@ CPU_INLINE void query_slice(const giving *g, int64_t at, int64_t from, int vecto
     for (int v = 0; v < vectors; v++) y[v] = cpu_piece(g->dq + at, v, vectors, whole, end);
     for (int32_t e = 0; e < g->edges; e++) {
         const vec share = vec_all(g->ds[e * LANES]);
-        for (int v = 0; v < vectors; v++) y[v] = vec_fma(share, cpu_piece(g->k[e * BUNDLE_ROWS] + at, v, vectors, whole, end), y[v]);
+        for (int v = 0; v < vectors; v++)
+            y[v] = vec_fma(share, cpu_piece(g->k[e * BUNDLE_ROWS] + at, v, vectors, whole, end), y[v]);
         for (int v = 0; g->labels && v < vectors; v++)
             y[v] = vec_fma(share, cpu_piece(g->r[e * BUNDLE_ROWS] + from, v, vectors, whole, end), y[v]);
     }
@@ -80,8 +102,7 @@ CPU_INLINE void give_slice(float *const *y, const float *share, const float *row
     for (int32_t e = 0; e < edges; e++) {
         const vec s = vec_all(share[e * LANES]);
         for (int v = 0; y[e] && v < vectors; v++)
-            cpu_put_piece(y[e] + to, v, vectors, whole, end,
-                          vec_fma(s, x[v], cpu_piece(y[e] + to, v, vectors, whole, end)));
+            cpu_put_piece(y[e] + to, v, vectors, whole, end, vec_fma(s, x[v], cpu_piece(y[e] + to, v, vectors, whole, end)));
     }
 }
 
@@ -185,7 +206,7 @@ void GSA_CPU(bundle_backward)(const cpu_shelves *shelves, const cpu_bundle *b)
     for (x.first = shelves->first; x.first < shelves->last; x.first += HEADS) {
         x.heads = shelves->last - x.first < HEADS ? shelves->last - x.first : HEADS;
         const int32_t groups = (x.heads + QUADS - 1) / QUADS;
-        for (int32_t h = 0; h < x.heads; h += QUADS) slopes(&x, h, x.heads - h < QUADS ? x.heads - h : QUADS);
+        weigh(&x);
         find_dead(&x);
         for (int r = 0; r < b->rows && shelves->sums->db; r++) add_label_bias(&x, r);
         for (int32_t i = 0; i < groups * b->places * LANES; i += LANES)
@@ -217,23 +238,33 @@ static int finite(const ref_attend *t, int64_t row, const float *dout, const flo
     return odd == 0 && vec_bits_nonzero(vec_mul(sum, vec_zero())) == 0;
 }
 
+/* dv += m do in the columns of some heads. */
+static void give_single(const ref_attend *t, float *dv, const float *dout, int32_t first, int32_t last, float m)
+{
+    for (int64_t i = (int64_t)first * t->dim, end = (int64_t)last * t->dim; i < end; i += LANES) {
+        const lanes all = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
+        vec_store_first(dv + i, all, vec_fma(vec_all(m), vec_load_first(dout + i, all), vec_load_first(dv + i, all)));
+    }
+}
+
 void GSA_CPU(single_backward)(const cpu_shelves *x, int64_t row)
 {
-    enum { TOGETHER = 4 /* heads; as attend_items.h cuts them */ };
     const ref_attend *t = x->t;
-    const gsa_run *run = t->edges->runs + t->edges->run_offset[row];
+    const gsa_edges *edges = t->edges;
+    const gsa_run *run = edges->runs + edges->run_offset[row];
     while (run->count == 0) run++;
     const gsa_part *part = &t->args->parts[run->kind];
-    const int64_t at = run->first * t->width;
-    const float *dout = (const float *)t->args->dout + row * t->width, *v = (const float *)part->v + at;
-    float *dv = part->dv ? (float *)part->dv + at : NULL;
-    for (int32_t h = x->first; h < x->last; h += TOGETHER) {
-        const int32_t last = h + TOGETHER < x->last ? h + TOGETHER : x->last;
-        if (!finite(t, row, dout, v, h, last)) row_alone(x, row, h, last);
-        else
-            for (int64_t i = (int64_t)h * t->dim, end = (int64_t)last * t->dim; dv && i < end; i += LANES) {
-                const lanes m = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
-                vec_store_first(dv + i, m, vec_add(vec_load_first(dv + i, m), vec_load_first(dout + i, m)));
-            }
+    const float *dout = (const float *)t->args->dout + row * t->width, *v = (const float *)part->v + run->first * t->width;
+    float *dv = part->dv ? (float *)part->dv + run->first * t->width : NULL, m[KEPT_HEADS];
+    for (int32_t h = x->first; h < x->last; h += KEPT_HEADS) {
+        const int32_t last = h + KEPT_HEADS < x->last ? h + KEPT_HEADS : x->last;
+        if (!finite(t, row, dout, v, h, last)) {
+            row_alone(x, row, h, last);
+            continue;
+        }
+        if (dv && !t->drop.on) give_single(t, dv, dout, h, last, 1);
+        if (!dv || !t->drop.on) continue;
+        ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]], edges->row_local[row], 0, (uint32_t)h / 4, m);
+        for (int32_t j = h; j < last; j++) give_single(t, dv, dout, j, j + 1, m[j - h]);
     }
 }

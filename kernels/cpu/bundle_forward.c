@@ -72,7 +72,11 @@ static int weigh(forward_bundle *x)
             keep_lse(x, softmax(x, s), x->first + h, heads);
         }
     }
-    return ones;
+    if (!t->drop.on) return ones;
+    cpu_bits kept[GROUPS * BUNDLE_EDGES];
+    GSA_CPU(kept_bundle)(t, b->row, b->places, x->first, x->heads, kept);
+    cpu_bundle_keep(t, b, kept, x->heads, x->s);
+    return 0;
 }
 
 CPU_INLINE void put(const forward_bundle *x, float *o, int v, int vectors, int whole, lanes end, vec y)
@@ -89,8 +93,7 @@ CPU_INLINE void mix_slice(const forward_bundle *x, float *o, const float *p, int
     for (int v = 0; v < vectors; v++) y[v] = vec_mul(vec_all(*p), cpu_piece(x->b->v[0][r] + at, v, vectors, whole, end));
     for (int32_t e = 1; e < x->b->edges[r]; e++) {
         const vec share = vec_all(p[e * LANES]);
-        for (int v = 0; v < vectors; v++)
-            y[v] = vec_fma(share, cpu_piece(x->b->v[e][r] + at, v, vectors, whole, end), y[v]);
+        for (int v = 0; v < vectors; v++) y[v] = vec_fma(share, cpu_piece(x->b->v[e][r] + at, v, vectors, whole, end), y[v]);
     }
     for (int v = 0; v < vectors; v++) put(x, o, v, vectors, whole, end, y[v]);
 }

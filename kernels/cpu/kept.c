@@ -3,17 +3,24 @@
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/words.h"
 
-typedef struct drawing { /* for some rows of one example */
+typedef struct drawing { /* for some rows; example: of those in even lanes, then in odd ones */
     words_key key;
-    words example, limit;
+    words example[2], limit;
     uint32_t site;
 } drawing;
 
+static uint32_t example_of(const ref_attend *t, int64_t row)
+{
+    return (uint32_t)t->drop.example_id[t->edges->row_example[row]];
+}
+
+/* Of rows of one example. */
 static drawing drawing_of(const ref_attend *t, int64_t row)
 {
-    return (drawing){ words_key_of(t->drop.seed, t->drop.step),
-                      words_all((uint32_t)t->drop.example_id[t->edges->row_example[row]]), words_all(t->drop.limit),
-                      t->drop.site };
+    const words example = words_all(example_of(t, row));
+    return (drawing){
+        words_key_of(t->drop.seed, t->drop.step), { example, example }, words_all(t->drop.limit), t->drop.site
+    };
 }
 
 /* bits[stride j]: which of LANES edges the head 4 quad + j keeps; row and place of those in even lanes, then in odd ones. */
@@ -21,7 +28,7 @@ static inline void draw(const drawing *x, const words row[2], const words place[
                         int64_t stride)
 {
     const words site = words_all(x->site | quad);
-    words even[4] = { x->example, row[0], place[0], site }, odd[4] = { x->example, row[1], place[1], site };
+    words even[4] = { x->example[0], row[0], place[0], site }, odd[4] = { x->example[1], row[1], place[1], site };
     words_draw(even, &x->key);
     words_draw(odd, &x->key);
     for (int j = 0; j < KEPT_HEADS; j++) bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
@@ -60,6 +67,41 @@ void GSA_CPU(kept_band)(const ref_attend *t, int64_t row, int32_t edges, int32_t
             const words place = words_add(words_load(places), words_all((uint32_t)(i * QUADS)));
             const words both[2] = { place, place };
             draw(&x, rows, both, (uint32_t)(first + h) / 4, bits + h * vectors + i, vectors);
+        }
+}
+
+/* ---- bundles: QUADS places of four rows are drawn together, of which each goes to its vector of QUADS heads ------------------------ */
+
+/* Even lanes: rows 0 and 2, odd ones: 1 and 3, again and again. */
+static void put_rows(const uint32_t of[4], words to[2])
+{
+    uint64_t each[2][WIDE];
+    for (int i = 0; i < WIDE; i++) each[0][i] = of[i % 2 * 2], each[1][i] = of[i % 2 * 2 + 1];
+    to[0] = words_load(each[0]), to[1] = words_load(each[1]);
+}
+
+void GSA_CPU(kept_bundle)(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads,
+                          cpu_bits *bits)
+{
+    static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
+    drawing x = drawing_of(t, row[0]);
+    uint32_t example[4], local[4];
+    words rows[2];
+    for (int r = 0; r < 4; r++) example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
+    put_rows(example, x.example);
+    put_rows(local, rows);
+    for (int32_t h = 0; h < heads; h += KEPT_HEADS)
+        for (int32_t e = 0; e < places; e += QUADS) {
+            const words from = words_add(words_load(place), words_all((uint32_t)e));
+            const words both[2] = { from, from };
+            cpu_bits drawn[KEPT_HEADS];
+            draw(&x, rows, both, (uint32_t)(first + h) / 4, drawn, 1);
+            for (int32_t j = 0; j < KEPT_HEADS && h + j < heads; j += QUADS)
+                for (int32_t i = 0; i < QUADS && e + i < places; i++) {
+                    unsigned lane = 0;
+                    for (int k = 0; k < QUADS; k++) lane |= (drawn[j + k] >> 4 * i & 15u) << 4 * k;
+                    bits[(h + j) / QUADS * places + e + i] = (cpu_bits)lane;
+                }
         }
 }
 

@@ -31,6 +31,10 @@ void GSA_CPU(kept_block)(const ref_attend *t, int64_t row, int32_t first, int32_
  * fours of heads. */
 void GSA_CPU(kept_band)(const ref_attend *t, int64_t row, int32_t edges, int32_t first, int32_t heads, cpu_bits *bits);
 
+/* Of the rows of a bundle, as its scores stand: bits[places g + e] for place e of the heads from first + QUADS g on. */
+void GSA_CPU(kept_bundle)(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads,
+                          cpu_bits *bits);
+
 /* Of a tile for the heads head .. head + 3. */
 void GSA_CPU(kept_tile)(const ref_attend *t, const cpu_tile *tile, int32_t head, cpu_kept_tile *kept);
 

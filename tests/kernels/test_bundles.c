@@ -1,0 +1,291 @@
+/* Bundles of the cpu backend (kernels/cpu/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
+ * neither threads, nor batching, nor a neighbour that is not finite changes a bit of a row; and rows of one edge by hand. */
+#include "kernels/cpu/cpu.h"
+#include "op_cases.h"
+#include "support/suite.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 40, LABELS = 5, LEVELS = 2 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512 };
+static int32_t below(gsa_dice *dice, int64_t end)
+{
+    return (int32_t)gsa_between(dice, 0, end - 1);
+}
+
+/* A row of 0 to 34 edges, most of them few, as single sources or short runs of two kinds; sources come twice. */
+static void make_row(edges_maker *maker, gsa_dice *dice, int32_t example)
+{
+    const int32_t most = below(dice, 8) ? 4 : 35;
+    for (int32_t left = below(dice, most); left > 0;) {
+        const int32_t count = left > 1 && below(dice, 3) == 0 ? 2 : 1;
+        edges_run(maker, (gsa_run){ example * NODES + 2 + below(dice, NODES - 4), count, below(dice, 5) - 2,
+                                    below(dice, LABELS - 1), count > 1 ? below(dice, 2) : 0, below(dice, 2) });
+        left -= count;
+    }
+}
+
+static void make_rows(rig *r, gsa_dice *dice, int32_t examples, int32_t rows)
+{
+    const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
+    int64_t first[8] = { 0 };
+    edges_begin(&r->maker, 2, part_rows, LABELS);
+    for (int32_t e = 0; e < examples; e++) {
+        for (int32_t row = 0; row < rows; row++) {
+            edges_row(&r->maker, e, row);
+            make_row(&r->maker, dice, e);
+        }
+        first[e + 1] = first[e] + rows;
+    }
+    edges_done(&r->maker, examples, 1, first);
+    rig_graph(r);
+}
+
+static const int dims[] = { 1, 3, 8, 10, 15, 16, 17, 32, 33, 50, 64, 65, 100, 128, 200, 256 };
+
+static void check_one(int at, int dim, int flags, int seed)
+{
+    const op_case *op = &graph_cases[graph_case_count - 1];
+    const op_shape shape = { 19, 1 + seed % 11, dim, 1, flags };
+    char name[96];
+    gsa_backend *b;
+    gsa_dice dice = { (uint64_t)(100 * seed + dim) };
+    rig r;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1 + seed % 3, &b, NULL), GSA_OK);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d", b->name, dim, flags, seed);
+    rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
+    make_rows(&r, &dice, 3, 5 + (seed * 5 + dim) % 40);
+    op->setup(&r);
+    ck_assert_int_eq(op->forward(&r), GSA_OK);
+    ck_assert_int_eq(op->backward(&r), GSA_OK);
+    rig_fetch(&r);
+    op->oracle_backward(&r);
+    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    rig_end(&r);
+    gsa_backend_release(b);
+}
+
+START_TEST(equal_the_oracle)
+{
+    static const int flags[] = {
+        0, 1, 2, 3, 4, 7, 32, 66
+    }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
+    for (int at = 0; at < LEVELS; at++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
+            for (int seed = 0; seed < 3; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
+}
+END_TEST
+
+/* ---- bits --------------------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 61, HEADS = 6, DIM = 20, WIDTH = HEADS * DIM, PLANE = ROWS * WIDTH, MOST = 7 };
+
+typedef struct results { /* of the first example */
+    float out[PLANE], lse[ROWS * HEADS], dq[PLANE], dk[NODES * WIDTH], dv[NODES * WIDTH], dr[LABELS * DIM];
+} results;
+
+/* Of the rows of one example, by their number: 0 to 4 edges, a few with 20. */
+static void put_row(edges_maker *maker, int32_t row, int32_t example)
+{
+    const int32_t count = row % 13 == 7 ? 20 : (row * row + row / 3) % 5;
+    edges_row(maker, example, row);
+    for (int32_t e = 0; e < count; e++)
+        edges_run(maker, (gsa_run){ example * NODES + (row * 17 + e * 11) % NODES, 1, 1, (row + e) % LABELS, 0, 0 });
+}
+
+typedef struct way {
+    int threads, examples, drop, row;
+    float bad; /* the query and the output gradient of `row` hold it in head 1 where it is not 0 */
+} way;
+
+static void copies(float *to, const float *from, int64_t count, int examples)
+{
+    for (int e = 0; e < examples; e++) memcpy(to + e * count, from, sizeof *to * (size_t)count);
+}
+
+/* The same example so many times. Of label gradients there is one for all: kept where there is one example. */
+static void run_way(int at, way how, const float *numbers, results *to)
+{
+    static float q[MOST * PLANE], dout[MOST * PLANE], k[MOST * NODES * WIDTH], v[MOST * NODES * WIDTH];
+    static struct {
+        float out[MOST * PLANE], lse[MOST * ROWS * HEADS], dq[MOST * PLANE], dk[MOST * NODES * WIDTH],
+            dv[MOST * NODES * WIDTH], dr[LABELS * DIM];
+    } got;
+    const int64_t part_rows[1] = { (int64_t)how.examples * NODES };
+    int64_t first[MOST + 1];
+    int32_t ids[MOST] = { 0 };
+    rig r = { 0 };
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], how.threads, &r.b, NULL), GSA_OK);
+    memset(&got, 0, sizeof got);
+    copies(q, numbers, PLANE, how.examples), copies(dout, numbers + PLANE, PLANE, how.examples);
+    copies(k, numbers + 2 * PLANE, NODES * WIDTH, how.examples);
+    copies(v, numbers + 2 * PLANE + NODES * WIDTH, NODES * WIDTH, how.examples);
+    if (how.bad != 0) q[how.row * WIDTH + DIM] = dout[how.row * WIDTH + DIM] = how.bad;
+    edges_begin(&r.maker, 1, part_rows, LABELS);
+    for (int32_t e = 0; e < how.examples; e++)
+        for (int32_t row = 0; row < ROWS; row++) put_row(&r.maker, row, e);
+    for (int32_t e = 0; e <= how.examples; e++) first[e] = (int64_t)e * ROWS;
+    edges_done(&r.maker, how.examples, 1, first);
+    rig_graph(&r);
+    const gsa_part parts[GSA_MAX_KINDS] = { { k, v, got.dk, got.dv } };
+    gsa_attend_args args = { .edges = &r.device, .heads = HEADS, .head_dim = DIM, .scale = 0.3, .q = q, .parts = parts };
+    args.label_vectors = numbers, args.out = got.out, args.lse = got.lse;
+    if (how.drop) args.dropout = (gsa_dropout){ .p = 0.4, .seed = 5, .step = 9, .site = 3, .example_id = ids };
+    gsa_cpu_ways ways;
+    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
+    ck_assert_msg(ways.bundled >= 40 * (int64_t)how.examples, "%lld rows in bundles", (long long)ways.bundled);
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    args.dout = dout, args.dq = got.dq, args.dlabel_vectors = got.dr;
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    for (int e = 1; e < how.examples && how.bad == 0; e++) {
+        ck_assert_msg(memcmp(got.out, got.out + e * PLANE, sizeof to->out) == 0, "out of example %d differs", e);
+        ck_assert_msg(memcmp(got.dq, got.dq + e * PLANE, sizeof to->dq) == 0, "dq of example %d differs", e);
+        ck_assert_msg(memcmp(got.dv, got.dv + e * NODES * WIDTH, sizeof to->dv) == 0, "dv of example %d differs", e);
+    }
+    memcpy(to->out, got.out, sizeof to->out), memcpy(to->lse, got.lse, sizeof to->lse);
+    memcpy(to->dq, got.dq, sizeof to->dq), memcpy(to->dk, got.dk, sizeof to->dk);
+    memcpy(to->dv, got.dv, sizeof to->dv);
+    memset(to->dr, 0, sizeof to->dr);
+    if (how.examples == 1) memcpy(to->dr, got.dr, sizeof to->dr);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+enum { NUMBERS = 2 * PLANE + 2 * NODES * WIDTH };
+static void fill(float *numbers)
+{
+    gsa_dice dice = { 21 };
+    for (int i = 0; i < NUMBERS; i++) numbers[i] = (float)gsa_normal(&dice);
+}
+
+START_TEST(nothing_changes_a_bit)
+{
+    static const way ways[] = { { 1, 1, 0, 0, 0 }, { 2, 1, 0, 0, 0 }, { 3, 1, 0, 0, 0 }, { 16, 1, 0, 0, 0 },
+                                { 1, 5, 0, 0, 0 }, { 2, 7, 0, 0, 0 }, { 8, 3, 0, 0, 0 } };
+    static float numbers[NUMBERS];
+    static results want, got;
+    fill(numbers);
+    for (int at = 0; at < LEVELS; at++)
+        for (int drop = 0; drop < 2 && gsa_cpu_has(level[at]); drop++)
+            for (int i = 0; i < GSA_COUNT(ways); i++) {
+                way how = ways[i];
+                how.drop = drop;
+                run_way(at, how, numbers, i == 0 ? &want : &got);
+                if (how.examples > 1) memcpy(got.dr, want.dr, sizeof got.dr);
+                ck_assert_msg(i == 0 || memcmp(&want, &got, sizeof got) == 0,
+                              "level %d, dropout %d, %d threads, %d examples", at, drop, how.threads, how.examples);
+            }
+}
+END_TEST
+
+/* What is not finite in one row stays in it and in what it reads: other rows keep their bits, whether bundled with it or not. */
+START_TEST(a_neighbour_changes_no_bit)
+{
+    static const struct {
+        int row; /* of 1, 2 and 20 edges */
+        float bad;
+    } cases[] = { { 31, NAN }, { 31, INFINITY }, { 34, NAN }, { 34, INFINITY }, { 20, NAN } };
+    static float numbers[NUMBERS];
+    static results want, got;
+    fill(numbers);
+    for (int at = 0; at < LEVELS; at++)
+        for (int i = 0; i < GSA_COUNT(cases) && gsa_cpu_has(level[at]); i++) {
+            const int row = cases[i].row;
+            run_way(at, (way){ 1, 1, 0, 0, 0 }, numbers, &want);
+            run_way(at, (way){ 1, 1, 0, row, cases[i].bad }, numbers, &got);
+            ck_assert(!isnan(cases[i].bad) || (isnan(got.out[row * WIDTH + DIM]) && isnan(got.dq[row * WIDTH + DIM])));
+            for (int x = 0; x < PLANE; x++)
+                ck_assert_msg((x / WIDTH == row && x % WIDTH / DIM == 1) ||
+                                  (want.out[x] == got.out[x] && want.dq[x] == got.dq[x]),
+                              "row %d, column %d", x / WIDTH, x % WIDTH);
+        }
+}
+END_TEST
+
+/* ---- rows of one edge by hand --------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    float q, k, v, dout, bias; /* the first number of head 1 of the row, of its source; and the bias of that head */
+    int out, dq, dk,
+        dv; /* of head 1: 0 is 0 all over, 1 is finite and not 0, 2 is NaN where the bad number stands, 3 NaN all over */
+} singles[] = {
+    { "finite", 1, 1, 1, 1, 0, 1, 0, 0, 1 },
+    { "query NaN", NAN, 1, 1, 1, 0, 3, 3, 3, 3 },
+    { "query infinite", INFINITY, 1, 1, 1, 0, 3, 3, 3, 3 },
+    { "key NaN", 1, NAN, 1, 1, 0, 3, 3, 3, 3 },
+    { "value NaN", 1, 1, NAN, 1, 0, 2, 3, 3, 1 },
+    { "value infinite", 1, 1, INFINITY, 1, 0, 1, 3, 3, 1 },
+    { "gradient NaN", 1, 1, 1, NAN, 0, 1, 3, 3, 2 },
+    { "score -inf", 1, 1, 1, 1, -INFINITY, 0, 0, 0, 0 },
+    { "score -inf, value infinite", 1, 1, INFINITY, 1, -INFINITY, 0, 0, 0, 0 },
+};
+
+static void check_plane(const char *name, const char *plane, const float *x, int what)
+{
+    for (int i = 0; i < DIM; i++) {
+        const int is_nan = isnan(x[i]) != 0, wanted = what == 3 || (what == 2 && i == 0);
+        ck_assert_msg(is_nan == wanted && (what != 0 || x[i] == 0) && (what != 1 || x[i] != 0), "%s: %s[%d] is %g", name,
+                      plane, i, (double)x[i]);
+    }
+}
+
+/* Six rows of one edge each, of which row 2 is the table's. */
+static void run_single(int at, int i)
+{
+    enum { SINGLES = 6 };
+    static float q[SINGLES * WIDTH], k[SINGLES * WIDTH], v[SINGLES * WIDTH], dout[SINGLES * WIDTH], out[SINGLES * WIDTH],
+        lse[SINGLES * HEADS], bias[2 * HEADS], dq[SINGLES * WIDTH], dk[SINGLES * WIDTH], dv[SINGLES * WIDTH];
+    const int64_t part_rows[1] = { SINGLES };
+    const int bad = 2 * WIDTH + DIM, other = 4 * WIDTH + DIM; /* row 2 reads source 4 */
+    rig r = { 0 };
+    for (int j = 0; j < SINGLES * WIDTH; j++) q[j] = k[j] = v[j] = dout[j] = 0.25f, dq[j] = dk[j] = dv[j] = 0;
+    q[bad] = singles[i].q, dout[bad] = singles[i].dout, k[other] = singles[i].k, v[other] = singles[i].v;
+    bias[HEADS + 1] = singles[i].bias;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
+    edges_begin(&r.maker, 1, part_rows, 2);
+    for (int32_t row = 0; row < SINGLES; row++) {
+        edges_row(&r.maker, 0, row);
+        edges_run(&r.maker, (gsa_run){ row * 2 % SINGLES + (row > 2), 1, 1, row == 2, 0, 0 });
+    }
+    edges_done(&r.maker, 1, 1, NULL);
+    rig_graph(&r);
+    const gsa_part parts[GSA_MAX_KINDS] = { { k, v, dk, dv } };
+    gsa_attend_args args = { .edges = &r.device, .heads = HEADS, .head_dim = DIM, .scale = 0.3, .q = q, .parts = parts };
+    args.out = out, args.lse = lse, args.label_bias = bias;
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    args.dout = dout, args.dq = dq;
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    check_plane(singles[i].name, "out", out + bad, singles[i].out);
+    check_plane(singles[i].name, "dq", dq + bad, singles[i].dq);
+    check_plane(singles[i].name, "dk", dk + other, singles[i].dk);
+    check_plane(singles[i].name, "dv", dv + other, singles[i].dv);
+    check_plane("another row", "out", out + 3 * WIDTH + DIM, 1);
+    check_plane("another row", "dq", dq + 3 * WIDTH + DIM, 0);
+    check_plane("another head", "dv", dv + 4 * WIDTH, 1);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(one_edge)
+{
+    for (int at = 0; at < LEVELS; at++)
+        if (gsa_cpu_has(level[at])) run_single(at, _i);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
+    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit), GSA_TEST(a_neighbour_changes_no_bit) };
+    static const gsa_test one[] = { GSA_LOOP(one_edge, GSA_COUNT(singles)) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120),
+                                      GSA_CASE("singles", one, 60) };
+    return gsa_run_suite("cpu_bundles", cases, GSA_COUNT(cases), argc, argv);
+}
