@@ -16,7 +16,8 @@
 enum {
     BUNDLE_ROWS = 4,
     BUNDLE_EDGES = 32,   /* of a row at most: from there on its own edges fill vectors */
-    BUNDLE_SHELVES = 10, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16 edges */
+    BUNDLE_FEW = 8,      /* whatever runs they stand in */
+    BUNDLE_SHELVES = 10, /* rows of 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, 17-24, 25-32 edges */
     BUNDLE_AHEAD = 8     /* rows */
 };
 
@@ -50,11 +51,14 @@ void GSA_CPU(bundle_forward)(const cpu_shelves *x, const cpu_bundle *bundle);
 void GSA_CPU(bundle_backward)(const cpu_shelves *x, const cpu_bundle *bundle);
 void GSA_CPU(single_backward)(const cpu_shelves *x, int64_t row); /* of a row of one edge, at once */
 
-/* Whether a row goes into a bundle: `single` asks for rows of one edge, which do so before bands are looked for. */
+/* Whether a row goes into a bundle: `single` asks for rows of one edge, which do so before bands are looked for. Many edges in a few runs
+ * are as well off alone, for their sources stand side by side. */
 static inline int cpu_bundled(const cpu_shelves *x, int64_t row, int single)
 {
-    const int64_t edges = x->t->edges->edge_offset[row + 1] - x->t->edges->edge_offset[row];
-    return x->open && (single ? edges == 1 : edges >= 1 && edges <= BUNDLE_EDGES);
+    const gsa_edges *e = x->t->edges;
+    const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row], runs = e->run_offset[row + 1] - e->run_offset[row];
+    if (!x->open || edges < 1 || edges > BUNDLE_EDGES) return 0;
+    return single ? edges == 1 : edges <= BUNDLE_FEW || edges <= 4 * runs;
 }
 
 /* Lane 4 j + r: x[r][j]; of `heads` heads, 0 in others. */
@@ -120,7 +124,7 @@ static inline lanes cpu_bundle_lanes(const cpu_bundle *b, int32_t e)
 enum { BUNDLE_WIDE = 8 };
 
 /* Heads that make BUNDLE_WIDE vectors; 0: they go one by one. */
-static inline int cpu_bundle_heads(int32_t dim)
+static inline int32_t cpu_bundle_heads(int32_t dim)
 {
     const int32_t vectors = dim / LANES;
     return dim % LANES == 0 && (vectors == 1 || vectors == 2 || vectors == 4 || vectors == 8) ? BUNDLE_WIDE / vectors : 0;
