@@ -345,12 +345,15 @@ void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_ed
                           .row_example = view(batch, base, x->row_example),
                           .row_local = view(batch, base, x->row_local),
                           .examples = batch->examples,
+                          .source_scale = (int32_t)scale_of(batch, phase),
                           .block_offset = view(batch, base, x->block_offset),
                           .blocks = view(batch, base, x->blocks),
                           .memo = &batch->memo[phase] };
-    for (int k = 0; k < batch->schema->kinds; k++)
-        if (batch->schema->phase[phase].sources >> k & 1)
-            edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);
+    for (int k = 0; k < batch->schema->kinds; k++) {
+        if (!(batch->schema->phase[phase].sources >> k & 1)) continue;
+        edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);
+        edges->source_offset[k] = view(batch, base, batch->kind[k].offset);
+    }
 }
 
 const uint8_t *gsa_batch_empty(const gsa_batch *batch, int phase, const void *base)

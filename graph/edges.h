@@ -51,9 +51,11 @@ typedef struct gsa_edges { /* a read-only view; the pointers stand in memory tha
     const int32_t *row_local;    /* [rows] row inside its own instance */
     /* Rows of one example: block_offset[e] .. block_offset[e+1]-1 index `blocks` (one range per destination kind). Sources
      * of different examples are disjoint, so examples may run in parallel in the backward pass. */
-    int32_t examples, zero;
+    int32_t examples;
+    int32_t source_scale;        /* sources a node is: 1, in per-head phases heads; 0: source_offset is not told */
     const int64_t *block_offset; /* [examples+1] */
     const gsa_rows *blocks;
+    const int64_t *source_offset[GSA_MAX_KINDS]; /* [examples+1] each: the nodes of a kind with part_rows > 0, by example */
     gsa_memo *memo; /* or NULL */
 } gsa_edges;
 

@@ -20,7 +20,8 @@ static void linear_back(gsa_tape *tape, gsa_op *op)
     if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
 }
 
-gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias)
+/* y without a record. */
+static gsa_tensor *linear_forward(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias)
 {
     if (gsa_tape_lacks(tape, x, "linear") || gsa_tape_lacks(tape, w, "linear")) return NULL;
     if (x->cols != w->cols || (bias && bias->cols != w->rows))
@@ -30,8 +31,38 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
     if (!y) return NULL;
     if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows, x->cols, x->cols, 0))
         return NULL;
-    if (bias && !GSA_CALL(tape, bias_forward, y->data, bias->data, y->rows, y->cols)) return NULL;
+    return !bias || GSA_CALL(tape, bias_forward, y->data, bias->data, y->rows, y->cols) ? y : NULL;
+}
+
+gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias)
+{
+    gsa_tensor *y = linear_forward(tape, x, w, bias);
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
+    if (op) op->x = x, op->w = w, op->bias = bias;
+    return y;
+}
+
+/* ---- y = f(x w^T + bias) in the memory of the product, where f' depends on the sign alone, which f keeps */
+static void linear_relu_back(gsa_tape *tape, gsa_op *op)
+{
+    const gsa_tensor *y = op->out;
+    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_RELU, 0, y->rows * y->cols)) linear_back(tape, op);
+}
+
+static void linear_leaky_back(gsa_tape *tape, gsa_op *op)
+{
+    const gsa_tensor *y = op->out;
+    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_LEAKY_RELU, 0, y->rows * y->cols))
+        linear_back(tape, op);
+}
+
+gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias, int activation)
+{
+    if (activation != GSA_RELU && activation != GSA_LEAKY_RELU)
+        return gsa_op_activate(tape, gsa_op_linear(tape, x, w, bias), activation);
+    gsa_tensor *y = linear_forward(tape, x, w, bias);
+    if (!y || !GSA_CALL(tape, activate_forward, y->data, y->data, activation, y->rows * y->cols)) return NULL;
+    linear_op *op = gsa_tape_record(tape, sizeof *op, activation == GSA_RELU ? linear_relu_back : linear_leaky_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
     return y;
 }
@@ -135,8 +166,11 @@ typedef struct activate_op {
 static void activate_back(gsa_tape *tape, gsa_op *op)
 {
     activate_op *a = (activate_op *)op;
-    void *dx = gsa_tape_grad(tape, a->x);
-    if (dx) GSA_CALL(tape, activate_backward, dx, op->out->grad, a->x->data, a->activation, op->out->rows * op->out->cols);
+    const int64_t count = op->out->rows * op->out->cols;
+    void *dy = op->out->grad;
+    const int kept = !gsa_tape_hand_grad(tape, a->x, dy); /* else in place */
+    void *dx = kept ? gsa_tape_grad(tape, a->x) : dy;
+    if (dx) GSA_CALL(tape, activate_backward, dx, dy, a->x->data, a->activation, kept, count);
 }
 
 gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation)
@@ -159,8 +193,13 @@ typedef struct dropout_op {
 static void dropout_back(gsa_tape *tape, gsa_op *op)
 {
     dropout_op *d = (dropout_op *)op;
+    void *dy = op->out->grad;
+    if (gsa_tape_hand_grad(tape, d->x, dy)) {
+        GSA_CALL(tape, dropout_forward, dy, dy, &d->dropout, op->out->rows, op->out->cols);
+        return;
+    }
     void *dx = gsa_tape_grad(tape, d->x);
-    if (dx) GSA_CALL(tape, dropout_backward, dx, op->out->grad, &d->dropout, op->out->rows, op->out->cols);
+    if (dx) GSA_CALL(tape, dropout_backward, dx, dy, &d->dropout, op->out->rows, op->out->cols);
 }
 
 gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site, gsa_row_identity rows)
@@ -187,9 +226,11 @@ typedef struct norm_op {
 static void norm_back(gsa_tape *tape, gsa_op *op)
 {
     norm_op *n = (norm_op *)op;
-    void *dx = gsa_tape_grad(tape, n->x), *dgain = gsa_tape_grad(tape, n->gain), *dbias = gsa_tape_grad(tape, n->bias);
+    int unset;
+    void *dx = gsa_tape_grad_unset(tape, n->x, &unset), *dgain = gsa_tape_grad(tape, n->gain),
+         *dbias = gsa_tape_grad(tape, n->bias);
     GSA_CALL(tape, norm_backward, dx, dgain, dbias, op->out->grad, n->x->data, n->gain->data, n->mean->data, n->rstd->data,
-             op->out->rows, op->out->cols);
+             !unset, op->out->rows, op->out->cols);
 }
 
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps)

@@ -29,14 +29,18 @@ static gsa_attend_args attend_args(const gsa_attend_op *in, const gsa_edges *edg
                               .lse = lse->data };
 }
 
-/* Where K and V are one tensor the backend, which may hold rows of dk while it adds to dv, is given another plane for dv. */
-static void *plane_of_values(gsa_tape *tape, const gsa_attend_op *in, int kind)
+static int64_t bytes_of(const gsa_tape *tape, const gsa_tensor *x)
 {
-    if (in->v[kind] != in->k[kind]) return gsa_tape_grad(tape, in->v[kind]);
-    gsa_tensor *v =
-        in->v[kind] && in->v[kind]->wants_grad ? gsa_tape_new(tape, in->v[kind]->rows, in->v[kind]->cols, 0) : NULL;
-    const int64_t bytes = v ? gsa_tape_bytes(tape, v->rows, v->cols) : 0;
-    return bytes > 0 && GSA_CALL(tape, zero_fill, v->data, bytes) ? v->data : NULL;
+    return gsa_tape_bytes(tape, x->rows, x->cols);
+}
+
+/* Where K and V are one tensor the backend, which may hold rows of dk while it adds to dv, is given another plane for dv. */
+static void *plane_of_values(gsa_tape *tape, const gsa_attend_op *in, int kind, int *unset)
+{
+    const gsa_tensor *v = in->v[kind];
+    if (v != in->k[kind]) return gsa_tape_grad_unset(tape, in->v[kind], unset);
+    *unset = 1;
+    return v && v->wants_grad && bytes_of(tape, v) > 0 ? gsa_tape_grad_memory(tape, bytes_of(tape, v)) : NULL;
 }
 
 static void attend_back(gsa_tape *tape, gsa_op *op)
@@ -44,19 +48,22 @@ static void attend_back(gsa_tape *tape, gsa_op *op)
     attend_op *a = (attend_op *)op;
     gsa_part parts[GSA_MAX_KINDS];
     gsa_attend_args args = attend_args(&a->in, &a->edges, parts, op->out, a->lse, &a->dropout);
+    int unset;
     for (int kind = 0; kind < a->edges.kinds; kind++) {
-        parts[kind].dk = gsa_tape_grad(tape, a->in.k[kind]);
-        parts[kind].dv = plane_of_values(tape, &a->in, kind);
+        if (a->edges.part_rows[kind] == 0) continue;
+        parts[kind].dk = gsa_tape_grad_unset(tape, a->in.k[kind], &unset), args.set_dk |= (uint64_t)unset << kind;
+        parts[kind].dv = plane_of_values(tape, &a->in, kind, &unset), args.set_dv |= (uint64_t)unset << kind;
     }
     args.dout = op->out->grad;
-    args.dq = gsa_tape_grad(tape, a->in.q);
+    args.dq = gsa_tape_grad_unset(tape, a->in.q, &unset), args.set_dq = (uint64_t)unset;
     args.dlabel_vectors = gsa_tape_grad(tape, a->in.label_vectors);
     args.dlabel_bias = gsa_tape_grad(tape, a->in.label_bias);
     if (tape->failed || !GSA_CALL(tape, attend_backward, &args)) return;
     for (int kind = 0; kind < a->edges.kinds; kind++) {
         const gsa_tensor *v = a->in.v[kind];
-        if (v == a->in.k[kind] && parts[kind].dv)
-            GSA_CALL(tape, accumulate, parts[kind].dk, parts[kind].dv, 1, v->rows * v->cols);
+        if (v != a->in.k[kind] || !parts[kind].dv) continue;
+        GSA_CALL(tape, accumulate, parts[kind].dk, parts[kind].dv, 1, v->rows * v->cols);
+        gsa_tape_spare(tape, parts[kind].dv, bytes_of(tape, v));
     }
 }
 

@@ -12,10 +12,11 @@ typedef struct loss_op {
 static void cross_entropy_back(gsa_tape *tape, gsa_op *op)
 {
     loss_op *l = (loss_op *)op;
-    void *dx = gsa_tape_grad(tape, l->x);
+    int unset;
+    void *dx = gsa_tape_grad_unset(tape, l->x, &unset);
     if (dx)
-        GSA_CALL(tape, cross_entropy_backward, dx, op->out->grad, l->x->data, l->label, l->smoothing, l->scale, l->x->rows,
-                 l->x->cols);
+        GSA_CALL(tape, cross_entropy_backward, dx, op->out->grad, l->x->data, l->label, l->smoothing, l->scale, !unset,
+                 l->x->rows, l->x->cols);
 }
 
 gsa_tensor *gsa_op_smooth_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets, double smoothing, double scale)

@@ -165,11 +165,21 @@ typedef struct gather_op {
     int32_t first_id;
 } gather_op;
 
+/* The table's gradient, with the rows marked that are about to get something. */
+static void *table_grad(gsa_tape *tape, const gather_op *g)
+{
+    const gsa_marks *marks = g->table->marks;
+    if (!marks || tape->failed || !g->table->wants_grad) return gsa_tape_grad(tape, g->table);
+    for (int64_t i = 0; i < g->op.out->rows; i++)
+        if (g->ids[i] >= g->first_id && g->ids[i] >= 0) marks->row[g->ids[i]] = 1;
+    return g->table->grad;
+}
+
 static void gather_back(gsa_tape *tape, gsa_op *op)
 {
     gather_op *g = (gather_op *)op;
     const gsa_tensor *y = op->out;
-    void *dtable = gsa_tape_grad(tape, g->table);
+    void *dtable = table_grad(tape, g);
     if (dtable)
         GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
     gsa_tape_add_grad(tape, g->base, y->grad, 1);
@@ -233,8 +243,11 @@ typedef struct pool_op {
 static void pool_back(gsa_tape *tape, gsa_op *op)
 {
     pool_op *p = (pool_op *)op;
-    void *dx = gsa_tape_grad(tape, p->x);
-    if (dx) GSA_CALL(tape, pool_backward, dx, op->out->grad, p->arg, p->offset, p->maximum, op->out->rows, op->out->cols);
+    int unset;
+    void *dx = gsa_tape_grad_unset(tape, p->x, &unset); /* every row of x is an example's */
+    if (dx)
+        GSA_CALL(tape, pool_backward, dx, op->out->grad, p->arg, p->offset, p->maximum, !unset, op->out->rows,
+                 op->out->cols);
 }
 
 gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum)

@@ -16,8 +16,8 @@ double gsa_stack_scale(const gsa_stack *stack)
 static gsa_tensor *feed_forward(const gsa_settings *s, gsa_tape *tape, const gsa_phase_weights *w, uint32_t site,
                                 gsa_row_identity rows, gsa_tensor *a)
 {
-    gsa_tensor *f = gsa_op_linear(tape, a, value(w->up), value(w->up_bias));
-    f = gsa_op_dropout(tape, gsa_op_activate(tape, f, s->activation), s->dropout_ffn, site + 2, rows);
+    gsa_tensor *f = gsa_op_linear_activated(tape, a, value(w->up), value(w->up_bias), s->activation);
+    f = gsa_op_dropout(tape, f, s->dropout_ffn, site + 2, rows);
     return gsa_op_linear(tape, f, value(w->down), value(w->down_bias));
 }
 
@@ -28,10 +28,11 @@ gsa_tensor *gsa_stack_update(const gsa_stack *stack, gsa_tape *tape, const gsa_s
     const gsa_phase_weights *w = &stack->weights[step->weights];
     const int kind = gsa_step_phase(stack, step)->update, residual = kind == GSA_SUBLAYER || kind == GSA_FFN;
     if (kind == GSA_ASSIGN) return a;
-    gsa_tensor *u = kind == GSA_FFN ? feed_forward(s, tape, w, step->site, rows, a)
-                                    : gsa_op_linear(tape, a, value(w->o), value(w->o_bias));
+    gsa_tensor *u;
+    if (kind == GSA_FFN) u = feed_forward(s, tape, w, step->site, rows, a);
+    else if (kind == GSA_RELU_NORM) u = gsa_op_linear_activated(tape, a, value(w->o), value(w->o_bias), GSA_RELU);
+    else u = gsa_op_linear(tape, a, value(w->o), value(w->o_bias));
     if (kind == GSA_LINEAR) return u;
-    if (kind == GSA_RELU_NORM) u = gsa_op_activate(tape, u, GSA_RELU);
     u = gsa_op_dropout(tape, u, s->dropout_hidden, step->site + 1, rows);
     if (residual) u = gsa_op_add(tape, x, u);
     if (residual && s->norm == GSA_NORM_PRE) return u;

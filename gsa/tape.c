@@ -128,6 +128,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     tape->most = gsa_tape_peak(tape);
     arena_reset(tape, &tape->host);
     arena_reset(tape, &tape->device);
+    tape->spare = tape->blank = NULL;
     tape->last = NULL;
     tape->training = training != 0;
     tape->failed = 0;
@@ -238,16 +239,39 @@ int64_t gsa_tape_peak(const gsa_tape *tape)
     return now > tape->most ? now : tape->most;
 }
 
+void gsa_tape_spare(gsa_tape *tape, void *at, int64_t bytes)
+{
+    if (!at || (uintptr_t)at % ALIGN != 0) return; /* a row range of a larger gradient stays where it is */
+    gsa_spare *spare = tape->blank ? tape->blank : gsa_tape_host(tape, (int64_t)sizeof *spare);
+    if (!spare) return;
+    if (spare == tape->blank) tape->blank = spare->before;
+    *spare = (gsa_spare){ tape->spare, at, bytes };
+    tape->spare = spare;
+}
+
+void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes)
+{
+    for (gsa_spare **link = &tape->spare; *link && !tape->failed; link = &(*link)->before) {
+        gsa_spare *spare = *link;
+        if (spare->bytes != bytes) continue;
+        *link = spare->before;
+        spare->before = tape->blank, tape->blank = spare;
+        return spare->at;
+    }
+    return gsa_tape_memory(tape, bytes);
+}
+
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
 {
     if (!x || !x->wants_grad || tape->failed) return NULL;
+    if (x->marks) x->marks->all = 1;
     if (x->grad) return x->grad;
     const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
     if (x->whole) {
         char *whole = gsa_tape_grad(tape, x->whole);
         x->grad = whole ? whole + x->first * x->cols * tape->backend->real_bytes : NULL;
     } else if (bytes > 0) {
-        x->grad = gsa_tape_memory(tape, bytes);
+        x->grad = gsa_tape_grad_memory(tape, bytes);
         if (x->grad && !GSA_CALL(tape, zero_fill, x->grad, bytes)) x->grad = NULL;
     }
     return x->grad;
@@ -257,16 +281,20 @@ void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset)
 {
     *unset = x && x->wants_grad && !tape->failed && !x->grad && !x->whole && x->rows > 0 && x->cols > 0;
     if (!*unset) return gsa_tape_grad(tape, x);
-    return x->grad = gsa_tape_memory(tape, gsa_tape_bytes(tape, x->rows, x->cols));
+    return x->grad = gsa_tape_grad_memory(tape, gsa_tape_bytes(tape, x->rows, x->cols));
+}
+
+int gsa_tape_hand_grad(gsa_tape *tape, gsa_tensor *x, void *dy)
+{
+    if (!x || !x->wants_grad || x->grad || x->whole) return 0;
+    x->grad = dy;
+    return tape->handed = 1;
 }
 
 void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last)
 {
     int unset;
-    if (last && x && x->wants_grad && !x->grad && !x->whole) {
-        x->grad = dy;
-        return;
-    }
+    if (last && gsa_tape_hand_grad(tape, x, dy)) return;
     void *dx = gsa_tape_grad_unset(tape, x, &unset);
     if (dx && unset) GSA_CALL(tape, copy, dx, dy, gsa_tape_bytes(tape, x->rows, x->cols));
     else if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, x->rows * x->cols);
@@ -322,6 +350,16 @@ gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols)
 }
 
 /* ---- backward --------------------------------------------------------------------------------------------------------------- */
+/* Ops that read what this one made have all run: its gradient's memory is free, unless it is another's now. */
+static void run_back(gsa_tape *tape, gsa_op *op)
+{
+    gsa_tensor *out = op->out;
+    tape->handed = 0;
+    op->back(tape, op);
+    if (!tape->handed && !out->whole) gsa_tape_spare(tape, out->grad, gsa_tape_bytes(tape, out->rows, out->cols));
+    out->grad = NULL;
+}
+
 gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
 {
     if (tape->failed) return gsa_tape_status(tape, error);
@@ -335,7 +373,7 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
     void *seed = gsa_tape_grad(tape, loss);
     if (seed && !GSA_CALL(tape, upload, seed, one, tape->backend->real_bytes)) seed = NULL;
     for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
-        if (op->out->grad) op->back(tape, op);
+        if (op->out->grad) run_back(tape, op);
     tape->last = NULL;
     return gsa_tape_status(tape, error);
 }

@@ -5,7 +5,9 @@
  *       after the first failure every op returns NULL, and gsa_tape_status tells which it was (an operand that is NULL where nothing has
  *       failed is a failure itself); so a forward pass is written without checks and checked once.
  *       Memory is an arena: reset keeps it, so that a step whose shapes were seen before allocates nothing.
- *       Backward runs the ops in reverse order of recording; gradients accumulate in that order: same program, same bits.
+ *       Backward runs the ops in reverse order of recording; gradients accumulate in that order: same program, same bits. What is left
+ *       of it are the gradients of leaves and parameters: that of an op's result is dropped once the op has passed it on, its memory
+ *       used again.
  *       One thread uses a tape at a time. */
 #ifndef GSA_TAPE_H
 #define GSA_TAPE_H
@@ -14,6 +16,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Which rows of a table's gradient may hold other numbers than zeros, where a table is told to say so (GSA_BY_ROWS of parameters.h): those
+ * that gathers gave to. Host memory. */
+typedef struct gsa_marks {
+    uint8_t *row;      /* [rows] */
+    int32_t all, zero; /* all: any row, for something else gave to the gradient too */
+} gsa_marks;
 
 typedef struct gsa_tensor gsa_tensor;
 struct gsa_tensor {
@@ -24,6 +33,7 @@ struct gsa_tensor {
     int32_t zero;
     gsa_tensor *whole;  /* a view of rows first.. of `whole`; NULL: its own memory */
     int64_t first;
+    gsa_marks *marks;   /* NULL: not told */
 };
 
 typedef struct gsa_tape gsa_tape;
@@ -65,6 +75,8 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count);     
 gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t cols);    /* as many numbers, no copy */
 gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count);               /* [r, c_i] -> [r, sum c_i] */
 gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias);/* [r,in] [out,in] [1,out]|NULL -> [r,out] */
+/* gsa_op_activate of that, without room of its own where the activation allows it (relu, leaky relu). */
+gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias, int activation);
 /* One product for each head, w's rows h out/heads.. being head h's [w rows / heads, w cols]; room >= heads heads stand in a row of the
  * wider of x and y, those beyond are zeros in y and not read in x:
  *   to_columns: [r, w rows] -> [r, room w cols],   y_h = x_h w_h
@@ -84,6 +96,7 @@ gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_ten
 gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows, double scale,
                           int32_t first_id);
 gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gsa_tensor *b); /* mask ? a : b, by row */
+/* Each row of x is an example's: offset ends at x's rows. */
 gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum);
 
 /* Graph ops. `edges` is host struct whose arrays stand in backend memory; it is copied. Planes of k, v by kind (NULL where the phase

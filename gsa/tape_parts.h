@@ -18,10 +18,20 @@ typedef struct gsa_arena {
     int64_t total;
 } gsa_arena;
 
+/* Memory of a gradient that nobody reads any more. */
+typedef struct gsa_spare gsa_spare;
+struct gsa_spare {
+    gsa_spare *before;
+    void *at;
+    int64_t bytes;
+};
+
 struct gsa_tape {
     const gsa_system *system;
     gsa_backend *backend;
     gsa_arena host, device;
+    gsa_spare *spare, *blank; /* the last that fell free first, which a cache may still hold; records without memory */
+    int handed;               /* the op at work has handed its gradient on */
     int64_t most; /* bytes that a round before this one has used */
     gsa_op *last;
     int training, failed;
@@ -39,6 +49,11 @@ void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x);
 void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset);
 /* Adds dy, as many numbers as x has, to its gradient. The first is a copy; with `last`, where nobody reads dy any more, dy itself. */
 void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last);
+/* Makes dy, which the op at work got and has turned into it, the gradient of x: 1; 0 where x has one already, or is a view. */
+int gsa_tape_hand_grad(gsa_tape *tape, gsa_tensor *x, void *dy);
+/* Memory of a gradient, which gsa_tape_spare gives back for later ones. */
+void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes);
+void gsa_tape_spare(gsa_tape *tape, void *at, int64_t bytes);
 /* Records an op of `bytes` bytes with `out`; returns the record to fill in, or NULL when nothing is recorded or memory ran out. */
 void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out);
 /* 1 when the call went well; else takes the backend's sentence over. */

@@ -4,7 +4,8 @@
  *       stand in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args` structs, part arrays and
  *       scalars are host memory. Matrices are row-major, [rows, cols], contiguous unless a leading dimension is given.
  *       Outputs come before inputs, sizes last. `d` names a gradient. Forward ops write their outputs; backward ops ADD to
- *       the gradients they are given, and skip those that are NULL.
+ *       the gradients they are given, and skip those that are NULL. Where they take `accumulate`, 0 says that the gradient which the
+ *       entry's comment names (dx where it names none) holds nothing yet: all of it is written, whatever stood there.
  *       Every op returns GSA_OK or a status whose sentence stands in backend->error. A NULL entry means that the backend
  *       has no such op: the caller fails with a sentence, it never falls back to another device.
  *       Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
@@ -61,6 +62,8 @@ typedef struct gsa_attend_args {
     const void *dout;
     void *dq;                  /* or NULL; so the next two */
     void *dlabel_vectors, *dlabel_bias;
+    /* what holds nothing yet, of which all is written: dq (1), dk and dv of kind k (bit k; of kinds that share a plane one may say so) */
+    uint64_t set_dq, set_dk, set_dv;
 } gsa_attend_args;
 
 /* A linear-chain conditional random field (Lafferty, McCallum and Pereira 2001) over ragged sequences. A path y scores
@@ -128,17 +131,21 @@ struct gsa_backend {
     gsa_status (*add)(gsa_backend *b, void *y, const void *a, const void *c, int64_t count);               /* y = a + c */
     gsa_status (*accumulate)(gsa_backend *b, void *y, const void *x, double scale, int64_t count);         /* y += scale x; y may be x */
     gsa_status (*multiply)(gsa_backend *b, void *y, const void *a, const void *c, int accumulate, int64_t count); /* y = (y) + a c */
-    gsa_status (*activate_forward)(gsa_backend *b, void *y, const void *x, int activation, int64_t count);
-    gsa_status (*activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count);
+    gsa_status (*activate_forward)(gsa_backend *b, void *y, const void *x, int activation, int64_t count); /* y may be x */
+    /* x may be y of relu and leaky relu, whose slopes depend on its sign alone; dx may be dy where it is not added to */
+    gsa_status (*activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int accumulate,
+                                    int64_t count);
     gsa_status (*dropout_forward)(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
                                   int64_t cols);
+    /* adds; dx = dy mask / (1-p) is dropout_forward of dy, where y may be x */
     gsa_status (*dropout_backward)(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
                                    int64_t cols);
     /* layer norm: y = (x - mean) rstd gain + bias, rstd = 1/sqrt(var + eps), var biased; mean, rstd [rows] are kept */
     gsa_status (*norm_forward)(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain,
                                const void *bias, double eps, int64_t rows, int64_t cols);
     gsa_status (*norm_backward)(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                                const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols);
+                                const void *gain, const void *mean, const void *rstd, int accumulate, int64_t rows,
+                                int64_t cols); /* dgain, dbias are added to */
 
     /* ---- rows */
     /* y[i] = (accumulate ? y[i] : 0) + scale table[ids[i]]; ids < 0 stand for a zero row */
@@ -156,8 +163,9 @@ struct gsa_backend {
      * int32 receives the row of the maximum, -1 for none; needed for max only */
     gsa_status (*pool_forward)(gsa_backend *b, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum,
                                int64_t examples, int64_t cols);
+    /* rows of x outside of all examples are left alone */
     gsa_status (*pool_backward)(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
-                                int maximum, int64_t examples, int64_t cols);
+                                int maximum, int accumulate, int64_t examples, int64_t cols);
 
     /* ---- graphs */
     /* y[u] = sum or mean over in-edges of parts[kind].v[source]; [rows, cols]; empty: 0 */
@@ -175,8 +183,8 @@ struct gsa_backend {
     gsa_status (*cross_entropy_forward)(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
                                         double smoothing, double scale, int64_t rows, int64_t classes);
     gsa_status (*cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
-                                         int64_t classes);
+                                         const int32_t *targets, double smoothing, double scale, int accumulate,
+                                         int64_t rows, int64_t classes); /* of dlogits */
     gsa_status (*square_error_forward)(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
                                        int64_t count);                  /* scale sum (x - target)^2 */
     gsa_status (*square_error_backward)(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,

@@ -22,8 +22,9 @@
     X(multiply, (gsa_backend *b, void *y, const void *a, const void *c, int accumulate, int64_t n),                        \
       (in, y, a, c, accumulate, n))                                                                                         \
     X(activate_forward, (gsa_backend *b, void *y, const void *x, int activation, int64_t n), (in, y, x, activation, n))    \
-    X(activate_backward, (gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t n),             \
-      (in, dx, dy, x, activation, n))                                                                                       \
+    X(activate_backward,                                                                                                    \
+      (gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int accumulate, int64_t n),                \
+      (in, dx, dy, x, activation, accumulate, n))                                                                           \
     X(dropout_forward, (gsa_backend *b, void *y, const void *x, const gsa_dropout *d, int64_t rows, int64_t cols),         \
       (in, y, x, d, rows, cols))                                                                                            \
     X(dropout_backward, (gsa_backend *b, void *dx, const void *dy, const gsa_dropout *d, int64_t rows, int64_t cols),      \
@@ -34,8 +35,8 @@
       (in, y, mean, rstd, x, gain, bias, eps, rows, cols))                                                                  \
     X(norm_backward,                                                                                                        \
       (gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain,                \
-       const void *mean, const void *rstd, int64_t rows, int64_t cols),                                                     \
-      (in, dx, dgain, dbias, dy, x, gain, mean, rstd, rows, cols))                                                          \
+       const void *mean, const void *rstd, int accumulate, int64_t rows, int64_t cols),                                     \
+      (in, dx, dgain, dbias, dy, x, gain, mean, rstd, accumulate, rows, cols))                                              \
     X(gather_forward,                                                                                                       \
       (gsa_backend *b, void *y, const void *table, const int32_t *ids, double scale, int accumulate, int64_t rows,         \
        int64_t cols, int64_t table_rows),                                                                                   \
@@ -55,9 +56,9 @@
        int64_t cols),                                                                                                       \
       (in, y, arg, x, offset, maximum, examples, cols))                                                                     \
     X(pool_backward,                                                                                                        \
-      (gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum, int64_t examples, \
-       int64_t cols),                                                                                                       \
-      (in, dx, dy, arg, offset, maximum, examples, cols))                                                                   \
+      (gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset, int maximum, int accumulate,   \
+       int64_t examples, int64_t cols),                                                                                     \
+      (in, dx, dy, arg, offset, maximum, accumulate, examples, cols))                                                                   \
     X(aggregate_forward, (gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean, int64_t cols), \
       (in, y, edges, parts, mean, cols))                                                                                    \
     X(aggregate_backward,                                                                                                   \
@@ -74,8 +75,8 @@
       (in, loss, nll, logits, targets, smoothing, scale, rows, classes))                                                    \
     X(cross_entropy_backward,                                                                                               \
       (gsa_backend *b, void *dlogits, const void *dloss, const void *logits, const int32_t *targets, double smoothing,     \
-       double scale, int64_t rows, int64_t classes),                                                                        \
-      (in, dlogits, dloss, logits, targets, smoothing, scale, rows, classes))                                               \
+       double scale, int accumulate, int64_t rows, int64_t classes),                                                        \
+      (in, dlogits, dloss, logits, targets, smoothing, scale, accumulate, rows, classes))                                               \
     X(segment_entropy_forward,                                                                                              \
       (gsa_backend *b, void *loss, const void *logits, const int64_t *offset, const int32_t *targets, double scale,        \
        int64_t segments, int64_t rows, int64_t cols),                                                                       \

@@ -5,7 +5,7 @@
 typedef struct activate_job {
     float *y; /* forward: y; backward: dx */
     const float *x, *dy;
-    int activation;
+    int activation, accumulate;
     int64_t count;
 } activate_job;
 
@@ -99,15 +99,17 @@ CPU_INLINE void forward_loop(int activation, float *y, const float *x, int64_t c
     if (i < count) vec_store_first(y + i, m, value(activation, vec_load_first(x + i, m)));
 }
 
-CPU_INLINE void backward_loop(int activation, float *dx, const float *dy, const float *x, int64_t count)
+CPU_INLINE void backward_loop(int activation, int add, float *dx, const float *dy, const float *x, int64_t count)
 {
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        vec_store(dx + i, vec_add(vec_load(dx + i), pull(activation, vec_load(dy + i), vec_load(x + i))));
+    for (; i + LANES <= count; i += LANES) {
+        const vec more = pull(activation, vec_load(dy + i), vec_load(x + i));
+        vec_store(dx + i, add ? vec_add(vec_load(dx + i), more) : more);
+    }
     const lanes m = lanes_first((int)(count - i));
     if (i == count) return;
     const vec more = pull(activation, vec_load_first(dy + i, m), vec_load_first(x + i, m));
-    vec_store_first(dx + i, m, vec_add(vec_load_first(dx + i, m), more));
+    vec_store_first(dx + i, m, add ? vec_add(vec_load_first(dx + i, m), more) : more);
 }
 
 static void forward_chunk(void *context, int64_t item)
@@ -140,21 +142,22 @@ static void backward_chunk(void *context, int64_t item)
     const int64_t first = item * REF_CHUNK, count = ref_smaller(REF_CHUNK, job->count - first);
     const float *x = job->x + first, *dy = job->dy + first;
     float *dx = job->y + first;
+    const int add = job->accumulate;
     switch (job->activation) {
     case GSA_RELU:
-        backward_loop(GSA_RELU, dx, dy, x, count);
+        backward_loop(GSA_RELU, add, dx, dy, x, count);
         break;
     case GSA_LEAKY_RELU:
-        backward_loop(GSA_LEAKY_RELU, dx, dy, x, count);
+        backward_loop(GSA_LEAKY_RELU, add, dx, dy, x, count);
         break;
     case GSA_GELU:
-        backward_loop(GSA_GELU, dx, dy, x, count);
+        backward_loop(GSA_GELU, add, dx, dy, x, count);
         break;
     case GSA_TANH:
-        backward_loop(GSA_TANH, dx, dy, x, count);
+        backward_loop(GSA_TANH, add, dx, dy, x, count);
         break;
     default:
-        backward_loop(GSA_SIGMOID, dx, dy, x, count);
+        backward_loop(GSA_SIGMOID, add, dx, dy, x, count);
     }
 }
 
@@ -166,10 +169,11 @@ gsa_status GSA_CPU(activate_forward)(gsa_backend *b, void *y, const void *x, int
     return status;
 }
 
-gsa_status GSA_CPU(activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count)
+gsa_status GSA_CPU(activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation,
+                                      int accumulate, int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
-    activate_job job = { .y = dx, .x = x, .dy = dy, .activation = activation, .count = count };
+    activate_job job = { .y = dx, .x = x, .dy = dy, .activation = activation, .accumulate = accumulate, .count = count };
     if (status == GSA_OK && dx != NULL) gsa_team_run(b->team, ref_items(count, REF_CHUNK), backward_chunk, &job);
     return status;
 }

@@ -7,12 +7,14 @@
 #include "kernels/ref/loss.h"
 
 enum { BLOCK = 32 * LANES };
+#define CPU_INLINE static inline __attribute__((always_inline))
 
 typedef struct entropy_job {
     const float *x;
     const int32_t *targets;
     float *dx, slope; /* backward: slope = dloss scale */
     float *nll;       /* [rows] or NULL */
+    int accumulate;
     double *partial, smoothing;
     int64_t rows, cols, chunk;
 } entropy_job;
@@ -114,8 +116,8 @@ gsa_status GSA_CPU(cross_entropy_forward)(gsa_backend *b, void *loss, void *nll,
     return GSA_OK;
 }
 
-/* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
-static void row_slope(const entropy_job *job, float *dx, const float *x, int32_t target)
+/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
+CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const float *x, int32_t target)
 {
     const int64_t cols = job->cols;
     const float top = top_of(x, cols);
@@ -124,12 +126,13 @@ static void row_slope(const entropy_job *job, float *dx, const float *x, int32_t
     int64_t i = 0;
     for (; i + LANES <= cols; i += LANES) {
         ask(x + cols, i);
-        vec_store(dx + i, vec_add(vec_load(dx + i), vec_fma(vec_exp(vec_sub(vec_load(x + i), peak)), share, each)));
+        const vec more = vec_fma(vec_exp(vec_sub(vec_load(x + i), peak)), share, each);
+        vec_store(dx + i, add ? vec_add(vec_load(dx + i), more) : more);
     }
     if (i < cols) {
         const lanes m = lanes_first((int)(cols - i));
-        const vec p = vec_exp(vec_sub(vec_load_first(x + i, m), peak));
-        vec_store_first(dx + i, m, vec_add(vec_load_first(dx + i, m), vec_fma(p, share, each)));
+        const vec more = vec_fma(vec_exp(vec_sub(vec_load_first(x + i, m), peak)), share, each);
+        vec_store_first(dx + i, m, add ? vec_add(vec_load_first(dx + i, m), more) : more);
     }
     dx[target] -= (float)((double)job->slope * (1 - job->smoothing));
 }
@@ -138,19 +141,26 @@ static void backward_chunk(void *context, int64_t item)
 {
     const entropy_job *job = context;
     const int64_t last = ref_smaller((item + 1) * job->chunk, job->rows);
-    for (int64_t row = item * job->chunk; row < last; row++)
-        if (job->targets[row] >= 0) row_slope(job, job->dx + row * job->cols, job->x + row * job->cols, job->targets[row]);
+    for (int64_t row = item * job->chunk; row < last; row++) {
+        const int32_t target = job->targets[row];
+        const float *x = job->x + row * job->cols;
+        float *dx = job->dx + row * job->cols;
+        if (target >= 0 && job->accumulate) row_slope(job, 1, dx, x, target);
+        else if (target >= 0) row_slope(job, 0, dx, x, target);
+        else if (!job->accumulate) memset(dx, 0, sizeof *dx * (size_t)job->cols);
+    }
 }
 
 gsa_status GSA_CPU(cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                           const int32_t *targets, double smoothing, double scale, int64_t rows,
-                                           int64_t classes)
+                                           const int32_t *targets, double smoothing, double scale, int accumulate,
+                                           int64_t rows, int64_t classes)
 {
     const gsa_status status = ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
     entropy_job job = {
         .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes
     };
+    job.accumulate = accumulate;
     job.slope = (float)(scale * (double)*(const float *)dloss);
     job.chunk = ref_row_chunk(classes);
     gsa_team_run(b->team, ref_items(rows, job.chunk), backward_chunk, &job);

@@ -13,6 +13,7 @@ typedef struct norm_job {
     float *dx, *sums;       /* backward; sums: partials of dgain [cols] and dbias [cols], or NULL */
     const float *x, *dy, *gain, *bias, *kept_mean, *kept_rstd;
     double eps;
+    int accumulate; /* dx */
     int64_t rows, cols, chunk;
 } norm_job;
 
@@ -128,12 +129,14 @@ static void find_means(back_row *r, int64_t cols, float scale)
     r->mean_gx = vec_all((float)(wide_sum(sum_gx) * (double)scale / (double)cols));
 }
 
+enum norm_dx { DX_NONE, DX_SET, DX_ADD };
+
 CPU_INLINE void back_piece(const back_row *r, int64_t i, int dx, int sums, lanes m, int whole)
 {
     const vec dy = take(r->dy + i, m, whole), hat = vec_mul(vec_sub(take(r->x + i, m, whole), r->shift), r->scale);
     if (dx) {
         const vec g = vec_sub(vec_mul(dy, take(r->gain + i, m, whole)), r->mean_g);
-        const vec old = take(r->dx + i, m, whole);
+        const vec old = dx == DX_ADD ? take(r->dx + i, m, whole) : vec_zero();
         put(r->dx + i, m, whole, vec_fma(r->scale, vec_sub(g, vec_mul(hat, r->mean_gx)), old));
     }
     if (sums) {
@@ -165,20 +168,23 @@ static void back_chunk(void *context, int64_t item)
             r.dx = job->dx + row * cols;
             find_means(&r, cols, job->kept_rstd[row]);
         }
-        if (job->dx && sums) back_pieces(&r, cols, 1, 1);
-        else if (job->dx) back_pieces(&r, cols, 1, 0);
-        else back_pieces(&r, cols, 0, 1);
+        if (job->dx && sums && job->accumulate) back_pieces(&r, cols, DX_ADD, 1);
+        else if (job->dx && sums) back_pieces(&r, cols, DX_SET, 1);
+        else if (job->dx) back_pieces(&r, cols, job->accumulate ? DX_ADD : DX_SET, 0);
+        else back_pieces(&r, cols, DX_NONE, 1);
     }
 }
 
 gsa_status GSA_CPU(norm_backward)(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                                  const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols)
+                                  const void *gain, const void *mean, const void *rstd, int accumulate, int64_t rows,
+                                  int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_backward", rows, cols);
     if (status != GSA_OK || (!dx && !dgain && !dbias)) return status;
     norm_job job = {
         .dx = dx, .x = x, .dy = dy, .gain = gain, .kept_mean = mean, .kept_rstd = rstd, .rows = rows, .cols = cols
     };
+    job.accumulate = accumulate;
     job.chunk = ref_partial_chunk(rows, ref_row_chunk(cols));
     const int64_t items = ref_items(rows, job.chunk);
     if (dgain || dbias) {

@@ -14,14 +14,15 @@ gsa_status GSA_CPU(dropout_backward)(gsa_backend *b, void *dx, const void *dy, c
 gsa_status GSA_CPU(cross_entropy_forward)(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
                                           double smoothing, double scale, int64_t rows, int64_t classes);
 gsa_status GSA_CPU(cross_entropy_backward)(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                           const int32_t *targets, double smoothing, double scale, int64_t rows,
-                                           int64_t classes);
+                                           const int32_t *targets, double smoothing, double scale, int accumulate,
+                                           int64_t rows, int64_t classes);
 gsa_status GSA_CPU(activate_forward)(gsa_backend *b, void *y, const void *x, int activation, int64_t count);
-gsa_status GSA_CPU(activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count);
+gsa_status GSA_CPU(activate_backward)(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int accumulate,
+                                      int64_t count);
 gsa_status GSA_CPU(norm_forward)(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
                                  double eps, int64_t rows, int64_t cols);
 gsa_status GSA_CPU(norm_backward)(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x, const void *gain,
-                                  const void *mean, const void *rstd, int64_t rows, int64_t cols);
+                                  const void *mean, const void *rstd, int accumulate, int64_t rows, int64_t cols);
 gsa_status GSA_CPU(adam)(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
                          int64_t count);
 gsa_status GSA_CPU(sum_squares)(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count);

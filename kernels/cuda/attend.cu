@@ -503,6 +503,25 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
     return GSA_OK;
 }
 
+static gsa_status clear_plane(gsa_backend *b, const gsa_attend_args *args, void *plane, uint64_t set, int64_t rows)
+{
+    const int64_t bytes = rows * args->heads * args->head_dim * (int64_t)sizeof(float);
+    return plane && set & 1 && bytes > 0 ? b->zero_fill(b, plane, bytes) : GSA_OK;
+}
+
+gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args)
+{
+    GSA_TRY(clear_plane(b, args, args->dq, args->set_dq, args->edges->rows));
+    for (int k = 0; k < args->edges->kinds; k++) {
+        const gsa_part *part = &args->parts[k];
+        const int64_t rows = args->edges->part_rows[k];
+        if (rows == 0) continue;
+        GSA_TRY(clear_plane(b, args, part->dk, args->set_dk >> k, rows));
+        GSA_TRY(clear_plane(b, args, part->dv, args->set_dv >> k, rows));
+    }
+    return GSA_OK;
+}
+
 static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
@@ -512,6 +531,7 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL };
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_backward", args, 1));
+    GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));

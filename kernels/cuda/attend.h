@@ -120,6 +120,8 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
 
 /* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim, are at most `widest`
  * floats (bf16: where that is 4, 8 numbers) and whose columns hold head_dim. */
+/* Zeroes dq, dk and dv where they hold nothing yet: the passes add. */
+gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);

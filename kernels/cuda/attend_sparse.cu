@@ -1,6 +1,7 @@
 /* attend_sparse.cu - attention by a sparse library: the products of queries and keys that edges ask for (SDDMM), a softmax
  * of each row, weights times values (SpMM), a head at a time. An oracle that shares no kernel with attend.cu, and the baseline
  * to beat: it keeps heads x edges numbers, four of each in backward. Labels with learned vectors or biases are refused. */
+#include "kernels/cuda/attend.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/plan.h"
@@ -269,6 +270,7 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     void *room;
     int64_t blocks;
     GSA_TRY(check(b, "attend_backward", args, 1));
+    GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0 || args->edges->edge_total == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_lists(b, "attend_backward", args->edges, &plan));
     set_job(&job, args, plan);

@@ -64,10 +64,12 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) activate(float *y, const 
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    activate_back(float *dx, const float *dy, const float *x, int kind, int64_t count)
+    activate_back(float *dx, const float *dy, const float *x, int kind, int add, int64_t count)
 {
     const int64_t i = gsa_thread();
-    if (i < count) dx[i] += activation_back(dy[i], x[i], kind);
+    if (i >= count) return;
+    const float more = activation_back(dy[i], x[i], kind);
+    dx[i] = add ? dx[i] + more : more;
 }
 
 static gsa_status prepare(gsa_backend *b, const char *op, int64_t count, int64_t *blocks)
@@ -104,13 +106,15 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int k
     return GSA_RUN(b, activate, blocks, GSA_ELEMENTS, (float *)y, (const float *)x, kind, count);
 }
 
-static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int kind, int64_t count)
+static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int kind, int add,
+                                    int64_t count)
 {
     int64_t blocks;
     GSA_TRY(check_activation(b, "activate_backward", kind));
     GSA_TRY(prepare(b, "activate_backward", count, &blocks));
     if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy, (const float *)x, kind, count);
+    return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy, (const float *)x, kind, add,
+                   count);
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)

@@ -10,6 +10,7 @@ typedef struct entropy_job {
     double scale, smoothing;
     gsa_cuda_watch watch;
     int64_t rows, cols;
+    int accumulate; /* dx */
 } entropy_job;
 
 /* log sum_c exp x_c = top + log(sum): kept apart, since their sum would lose what large logits leave of the log. */
@@ -69,13 +70,16 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows_back(GSA_ARGU
     const int lane = threadIdx.x % GSA_WARP;
     if (row >= job.rows) return;
     const int32_t target = target_of(job, row, lane);
+    for (int64_t c = lane; c < job.cols && target < 0 && !job.accumulate; c += GSA_WARP) job.dx[row * job.cols + c] = 0;
     if (target < 0) return;
     const float *x = job.x + row * job.cols, slope = (float)(job.scale * (double)__ldg(job.dloss));
     const float each = (float)(job.smoothing / (double)job.cols), own = (float)(1 - job.smoothing);
     const entropy_row at = measure_row(x, job.cols, lane);
     for (int64_t c = lane; c < job.cols; c += GSA_WARP) {
         const float wanted = each + (c == target ? own : 0.0f);
-        job.dx[row * job.cols + c] += slope * (expf((__ldg(x + c) - at.top) - at.log_sum) - wanted);
+        const float more = slope * (expf((__ldg(x + c) - at.top) - at.log_sum) - wanted);
+        float *dx = job.dx + row * job.cols + c;
+        *dx = job.accumulate ? *dx + more : more;
     }
 }
 
@@ -104,7 +108,8 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                               smoothing,
                               gsa_cuda_suspect(b, GSA_FAULT_TARGET),
                               rows,
-                              classes };
+                              classes,
+                              1 };
     GSA_TRY(GSA_RUN(b, entropy_rows, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
     total.partial = job.partial, total.partials = rows, total.loss = (float *)loss, total.scale = scale;
@@ -112,8 +117,8 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
-                                         int64_t classes)
+                                         const int32_t *targets, double smoothing, double scale, int accumulate,
+                                         int64_t rows, int64_t classes)
 {
     int64_t blocks;
     GSA_TRY(prepare(b, "cross_entropy_backward", smoothing, rows, classes, &blocks));
@@ -128,7 +133,8 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
                               smoothing,
                               gsa_cuda_suspect(b, GSA_FAULT_TARGET),
                               rows,
-                              classes };
+                              classes,
+                              accumulate };
     return GSA_RUN(b, entropy_rows_back, blocks, GSA_THREADS, job);
 }
 

@@ -7,6 +7,7 @@ typedef struct norm_job {
     float *y, *mean, *rstd, *dx;
     const float *x, *dy, *gain, *bias, *kept_mean, *kept_rstd;
     float eps;
+    int accumulate; /* dx */
     int64_t rows, cols;
 } norm_job;
 
@@ -42,9 +43,11 @@ static __global__ void __launch_bounds__(GSA_THREADS) norm_rows_back(GSA_ARGUMEN
     }
     const float mean_g = gsa_sum_lanes(sum, GSA_WARP) / (float)cols;
     const float mean_gx = gsa_sum_lanes(with_x, GSA_WARP) * rstd / (float)cols;
-    for (int64_t c = lane; c < cols; c += GSA_WARP)
-        job.dx[row * cols + c] +=
-            rstd * (__ldg(dy + c) * __ldg(job.gain + c) - mean_g - (__ldg(x + c) - mean) * rstd * mean_gx);
+    for (int64_t c = lane; c < cols; c += GSA_WARP) {
+        const float old = job.accumulate ? job.dx[row * cols + c] : 0;
+        job.dx[row * cols + c] =
+            old + rstd * (__ldg(dy + c) * __ldg(job.gain + c) - mean_g - (__ldg(x + c) - mean) * rstd * mean_gx);
+    }
 }
 
 static gsa_status prepare(gsa_backend *b, const char *op, int64_t rows, int64_t cols, int64_t *blocks)
@@ -66,12 +69,14 @@ static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, 
 }
 
 static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                                const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols)
+                                const void *gain, const void *mean, const void *rstd, int accumulate, int64_t rows,
+                                int64_t cols)
 {
     int64_t blocks;
     norm_job job = {};
     GSA_TRY(prepare(b, "norm_backward", rows, cols, &blocks));
     job.dx = (float *)dx, job.dy = (const float *)dy, job.x = (const float *)x, job.gain = (const float *)gain;
+    job.accumulate = accumulate;
     job.kept_mean = (const float *)mean, job.kept_rstd = (const float *)rstd, job.rows = rows, job.cols = cols;
     if (dx) GSA_TRY(GSA_RUN(b, norm_rows_back, blocks, GSA_THREADS, job));
     if (dgain == NULL && dbias == NULL) return GSA_OK;

@@ -10,7 +10,7 @@ typedef struct pool_job {
     int32_t *arg;
     const int32_t *kept_arg;
     const int64_t *offset;
-    int maximum;
+    int maximum, accumulate; /* accumulate: backward */
     int64_t cols, slices;
 } pool_job;
 
@@ -70,15 +70,23 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean_back(GSA_ARG
     const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
     if (c >= job.cols || first == last) return;
     const float share = __ldg(job.x + example * job.cols + c) / (float)(last - first);
-    for (int64_t row = first + lane; row < last; row += LANES) job.y[row * job.cols + c] += share;
+    for (int64_t row = first + lane; row < last; row += LANES) {
+        float *dx = job.y + row * job.cols + c;
+        *dx = job.accumulate ? *dx + share : share;
+    }
 }
 
 static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_maximum_back(GSA_ARGUMENT(pool_job) job)
 {
-    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
-    if (threadIdx.x >= GSA_WARP || c >= job.cols) return;
-    const int32_t row = __ldg(job.kept_arg + example * job.cols + c);
-    if (row >= 0) job.y[row * job.cols + c] += __ldg(job.x + example * job.cols + c);
+    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
+    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    if (c >= job.cols) return;
+    const int32_t best = __ldg(job.kept_arg + example * job.cols + c);
+    const float dy = __ldg(job.x + example * job.cols + c);
+    if (job.accumulate && lane == 0 && best >= 0) job.y[best * job.cols + c] += dy;
+    if (job.accumulate) return;
+    const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
+    for (int64_t row = first + lane; row < last; row += LANES) job.y[row * job.cols + c] = row == best ? dy : 0;
 }
 
 static gsa_status prepare(gsa_backend *b, const char *op, pool_job *job, int lacks_arg, int64_t examples, int64_t *blocks)
@@ -94,17 +102,17 @@ static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void
                                int64_t examples, int64_t cols)
 {
     int64_t blocks;
-    pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, cols, 0 };
+    pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, 0, cols, 0 };
     GSA_TRY(prepare(b, "pool_forward", &job, maximum && arg == NULL, examples, &blocks));
     return maximum ? GSA_RUN(b, pool_maximum, blocks, GSA_WARP * LANES, job)
                    : GSA_RUN(b, pool_mean, blocks, GSA_WARP * LANES, job);
 }
 
 static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
-                                int maximum, int64_t examples, int64_t cols)
+                                int maximum, int accumulate, int64_t examples, int64_t cols)
 {
     int64_t blocks;
-    pool_job job = { (float *)dx, (const float *)dy, NULL, arg, offset, maximum, cols, 0 };
+    pool_job job = { (float *)dx, (const float *)dy, NULL, arg, offset, maximum, accumulate, cols, 0 };
     if (dx == NULL) return GSA_OK;
     GSA_TRY(prepare(b, "pool_backward", &job, maximum && arg == NULL, examples, &blocks));
     return maximum ? GSA_RUN(b, pool_maximum_back, blocks, GSA_WARP * LANES, job)

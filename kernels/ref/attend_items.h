@@ -31,6 +31,45 @@ typedef struct ref_back_job {
     int64_t partial_r, stride; /* elements of the first part, of both */
 } ref_back_job;
 
+/* Heads first .. last-1 of rows from .. to-1 of a plane. */
+static inline void ref_clear(const ref_attend *t, void *plane, int64_t from, int64_t to, int32_t first, int32_t last)
+{
+    const size_t columns = (size_t)(last - first) * (size_t)t->dim;
+    real *at = (real *)plane + from * t->width + (int64_t)first * t->dim;
+    if ((int64_t)columns == t->width) memset(at, 0, sizeof(real) * columns * (size_t)(to - from));
+    else
+        for (int64_t row = from; row < to; row++, at += t->width) memset(at, 0, sizeof(real) * columns);
+}
+
+/* Gradients that hold nothing yet start at zeros where an item is about to add to them, so that it finds them in a cache. */
+static inline void ref_clear_item(const ref_back_job *job, int64_t example, int64_t end, int32_t first, int32_t last)
+{
+    const ref_attend *t = &job->t;
+    const gsa_edges *edges = t->edges;
+    for (int64_t r = edges->block_offset[example]; r < edges->block_offset[end] && t->args->dq && t->args->set_dq; r++)
+        ref_clear(t, t->args->dq, edges->blocks[r].first, edges->blocks[r].first + edges->blocks[r].count, first, last);
+    for (int k = 0; k < edges->kinds && edges->source_scale > 0; k++) {
+        const gsa_part *part = &t->args->parts[k];
+        if (edges->part_rows[k] == 0) continue;
+        const int64_t from = edges->source_offset[k][example] * edges->source_scale;
+        const int64_t to = edges->source_offset[k][end] * edges->source_scale;
+        if (t->args->set_dk >> k & 1 && part->dk) ref_clear(t, part->dk, from, to, first, last);
+        if (t->args->set_dv >> k & 1 && part->dv) ref_clear(t, part->dv, from, to, first, last);
+    }
+}
+
+/* The same of dk and dv as a whole: where there is no item, or where it is not told which sources are an example's. */
+static inline void ref_clear_sources(const ref_attend *t)
+{
+    for (int k = 0; k < t->edges->kinds; k++) {
+        const gsa_part *part = &t->args->parts[k];
+        const int64_t rows = t->edges->part_rows[k];
+        if (rows == 0) continue;
+        if (t->args->set_dk >> k & 1 && part->dk) ref_clear(t, part->dk, 0, rows, 0, t->heads);
+        if (t->args->set_dv >> k & 1 && part->dv) ref_clear(t, part->dv, 0, rows, 0, t->heads);
+    }
+}
+
 static inline void ref_back_item(void *context, int64_t item)
 {
     const ref_back_job *job = context;
@@ -46,6 +85,7 @@ static inline void ref_back_item(void *context, int64_t item)
         if (t->args->dlabel_vectors) sums.dr = partial;
         if (t->args->dlabel_bias) sums.db = partial + job->partial_r;
     }
+    ref_clear_item(job, first_example, last_example, first, last);
     for (int64_t r = t->edges->block_offset[first_example]; r < t->edges->block_offset[last_example]; r++)
         job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
 }
@@ -93,8 +133,10 @@ static inline void ref_add_label_sums(const ref_back_job *job)
 static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_rows_heads *rows_heads, const void *plan)
 {
     gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
-    if (status != GSA_OK || args->edges->rows == 0 || args->heads == 0) return status;
+    if (status != GSA_OK) return status;
     ref_back_job job = { .t = ref_attend_of(args), .rows_heads = rows_heads };
+    if (args->edges->rows == 0 || args->edges->source_scale == 0) ref_clear_sources(&job.t);
+    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     job.t.plan = plan;
     status = ref_back_cut(b, &job);
     if (status != GSA_OK) return status;

@@ -5,7 +5,7 @@ typedef struct element_job {
     real *y;
     const real *a, *c;
     real scale;
-    int activation;
+    int activation, accumulate;
     int64_t count;
 } element_job;
 
@@ -99,37 +99,41 @@ static void activate_chunk(void *context, int64_t item)
     }
 }
 
-/* dx += dy f'(x); at 0 the slope of relu is 0, of leaky relu the leak. */
+/* dx = (add ? dx : 0) + more; dx may be where dy stands, which `more` was made of. */
+static inline void give(real *dx, int add, real more)
+{
+    *dx = add ? *dx + more : more;
+}
+
+/* dx += (or =) dy f'(x); at 0 the slope of relu is 0, of leaky relu the leak. */
 static void activate_back_chunk(void *context, int64_t item)
 {
     const element_job *job = context;
     const int64_t first = item * REF_CHUNK, count = ref_smaller(REF_CHUNK, job->count - first);
     const real *dy = job->a + first, *x = job->c + first;
     real *dx = job->y + first;
+    const int add = job->accumulate;
     switch (job->activation) {
     case GSA_RELU:
-        for (int64_t i = 0; i < count; i++) {
-            const real through = dy[i];
-            dx[i] += x[i] <= 0 ? 0 : through;
-        }
+        for (int64_t i = 0; i < count; i++) give(&dx[i], add, x[i] <= 0 ? 0 : dy[i]);
         break;
     case GSA_LEAKY_RELU:
-        for (int64_t i = 0; i < count; i++) dx[i] += x[i] <= 0 ? leak * dy[i] : dy[i];
+        for (int64_t i = 0; i < count; i++) give(&dx[i], add, x[i] <= 0 ? leak * dy[i] : dy[i]);
         break;
     case GSA_GELU:
         for (int64_t i = 0; i < count; i++)
-            dx[i] += dy[i] * (half * (1 + erf(x[i] * root_half)) + x[i] * gauss_peak * exp(-half * x[i] * x[i]));
+            give(&dx[i], add, dy[i] * (half * (1 + erf(x[i] * root_half)) + x[i] * gauss_peak * exp(-half * x[i] * x[i])));
         break;
     case GSA_TANH:
         for (int64_t i = 0; i < count; i++) {
             const real t = tanh(x[i]);
-            dx[i] += dy[i] * (1 - t * t);
+            give(&dx[i], add, dy[i] * (1 - t * t));
         }
         break;
     default:
         for (int64_t i = 0; i < count; i++) {
             const real s = sigmoid(x[i]);
-            dx[i] += dy[i] * s * (1 - s);
+            give(&dx[i], add, dy[i] * s * (1 - s));
         }
     }
 }
@@ -142,10 +146,11 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int a
     return status;
 }
 
-static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int64_t count)
+static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int add_too,
+                                    int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
-    element_job job = { .y = dx, .a = dy, .c = x, .activation = activation, .count = count };
+    element_job job = { .y = dx, .a = dy, .c = x, .activation = activation, .accumulate = add_too, .count = count };
     if (status == GSA_OK && dx != NULL) run_chunks(b, &job, activate_back_chunk);
     return status;
 }

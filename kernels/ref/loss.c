@@ -6,6 +6,7 @@ typedef struct loss_job {
     const int32_t *targets;
     real *dx, slope; /* backward: slope = dloss scale */
     real *nll;       /* [rows] or NULL */
+    int accumulate;  /* dx of entropy */
     double *partial, smoothing;
     int64_t rows, cols, chunk;
 } loss_job;
@@ -80,7 +81,7 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
     return run_sum(b, "cross_entropy_forward", &job, entropy_chunk, scale, loss);
 }
 
-/* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
+/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
 static void entropy_back_chunk(void *context, int64_t item)
 {
     const loss_job *job = context;
@@ -89,6 +90,7 @@ static void entropy_back_chunk(void *context, int64_t item)
     for (int64_t row = item * job->chunk; row < last; row++) {
         const real *logits = job->x + row * job->cols;
         real *dx = job->dx + row * job->cols;
+        if (!job->accumulate) memset(dx, 0, sizeof *dx * (size_t)job->cols);
         if (job->targets[row] < 0) continue;
         const double lse = log_sum_exp(logits, job->cols); /* rounded to real it would lose what large logits leave of it */
         for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp((real)((double)logits[c] - lse)) - each;
@@ -97,12 +99,13 @@ static void entropy_back_chunk(void *context, int64_t item)
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double smoothing, double scale, int64_t rows,
-                                         int64_t classes)
+                                         const int32_t *targets, double smoothing, double scale, int accumulate,
+                                         int64_t rows, int64_t classes)
 {
     const gsa_status status = ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
     loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes };
+    job.accumulate = accumulate;
     job.slope = (real)(scale * (double)*(const real *)dloss);
     job.chunk = ref_row_chunk(classes * 4);
     gsa_team_run(b->team, ref_items(rows, job.chunk), entropy_back_chunk, &job);

@@ -7,6 +7,7 @@ typedef struct norm_job {
     const real *x, *dy, *gain, *bias;
     const real *kept_mean, *kept_rstd;
     double eps;
+    int accumulate; /* dx */
     int64_t rows, cols, chunk, stride;
 } norm_job;
 
@@ -102,6 +103,7 @@ static void norm_back_chunk(void *context, int64_t item)
     if (dbias) memset(dbias, 0, sizeof(real) * (size_t)cols);
     for (int64_t row = item * job->chunk; row < last; row++) {
         const real *restrict x = job->x ? job->x + row * cols : NULL, *restrict dy = job->dy + row * cols;
+        if (job->dx && !job->accumulate) memset(job->dx + row * cols, 0, sizeof(real) * (size_t)cols);
         if (job->dx) norm_back_row(job, row);
         if (dgain) {
             const real shift = job->kept_mean[row], scale = job->kept_rstd[row];
@@ -132,13 +134,15 @@ static gsa_status run_back(gsa_backend *b, const char *op, norm_job *job, real *
 }
 
 static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                                const void *gain, const void *mean, const void *rstd, int64_t rows, int64_t cols)
+                                const void *gain, const void *mean, const void *rstd, int accumulate, int64_t rows,
+                                int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_backward", rows, cols);
     if (status != GSA_OK) return status;
     norm_job job = {
         .dx = dx, .x = x, .dy = dy, .gain = gain, .kept_mean = mean, .kept_rstd = rstd, .rows = rows, .cols = cols
     };
+    job.accumulate = accumulate;
     return run_back(b, "norm_backward", &job, dgain, dbias);
 }
 

@@ -7,6 +7,7 @@ typedef struct pool_job {
     int32_t *arg;
     const int32_t *kept_arg;
     const int64_t *offset;
+    int accumulate;       /* backward */
     int64_t cols, slices; /* items = examples x slices of REF_COLUMNS columns */
 } pool_job;
 
@@ -40,14 +41,22 @@ static void maximum_item(void *context, int64_t item)
 {
     const pool_job *job = context;
     const pool_item at = item_of(job, item);
-    real *y = job->y + at.example * job->cols + at.first_col;
-    int32_t *arg = job->arg + at.example * job->cols + at.first_col;
-    for (int64_t i = 0; i < at.width; i++) y[i] = 0, arg[i] = -1;
-    for (int64_t row = at.first_row; row < at.last_row; row++) {
+    const size_t first = (size_t)(at.example * job->cols + at.first_col), width = (size_t)at.width;
+    const int none = at.first_row == at.last_row;
+    real best[REF_COLUMNS] = { 0 };
+    int32_t arg[REF_COLUMNS];
+    if (!none) memcpy(best, job->x + at.first_row * job->cols + at.first_col, sizeof(real) * width);
+    for (int64_t i = 0; i < REF_COLUMNS; i++) arg[i] = none ? -1 : (int32_t)at.first_row;
+    for (int64_t row = at.first_row + 1; row < at.last_row; row++) {
         const real *x = job->x + row * job->cols + at.first_col;
-        for (int64_t i = 0; i < at.width; i++)
-            if (arg[i] < 0 || x[i] > y[i] || (isnan(x[i]) && !isnan(y[i]))) y[i] = x[i], arg[i] = (int32_t)row;
+        for (int64_t i = 0; i < at.width; i++) {
+            const int more = (x[i] > best[i]) | (isnan(x[i]) & !isnan(best[i]));
+            best[i] = more ? x[i] : best[i];
+            arg[i] = more ? (int32_t)row : arg[i];
+        }
     }
+    memcpy(job->y + first, best, sizeof(real) * width);
+    memcpy(job->arg + first, arg, sizeof *arg * width);
 }
 
 static void mean_back_item(void *context, int64_t item)
@@ -56,8 +65,12 @@ static void mean_back_item(void *context, int64_t item)
     const pool_item at = item_of(job, item);
     const real share = at.last_row > at.first_row ? 1 / (real)(at.last_row - at.first_row) : 0;
     const real *dy = job->x + at.example * job->cols + at.first_col;
-    for (int64_t row = at.first_row; row < at.last_row; row++)
-        ref_axpy(job->y + row * job->cols + at.first_col, share, dy, at.width);
+    for (int64_t row = at.first_row; row < at.last_row; row++) {
+        real *dx = job->y + row * job->cols + at.first_col;
+        if (job->accumulate) ref_axpy(dx, share, dy, at.width);
+        else
+            for (int64_t i = 0; i < at.width; i++) dx[i] = share * dy[i];
+    }
 }
 
 static void maximum_back_item(void *context, int64_t item)
@@ -66,6 +79,8 @@ static void maximum_back_item(void *context, int64_t item)
     const pool_item at = item_of(job, item);
     const real *dy = job->x + at.example * job->cols;
     const int32_t *arg = job->kept_arg + at.example * job->cols;
+    for (int64_t row = at.first_row; row < at.last_row && !job->accumulate; row++)
+        memset(job->y + row * job->cols + at.first_col, 0, sizeof(real) * (size_t)at.width);
     for (int64_t i = at.first_col; i < at.first_col + at.width; i++)
         if (arg[i] >= 0) job->y[arg[i] * job->cols + i] += dy[i];
 }
@@ -90,9 +105,9 @@ static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void
 }
 
 static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
-                                int maximum, int64_t examples, int64_t cols)
+                                int maximum, int accumulate, int64_t examples, int64_t cols)
 {
-    pool_job job = { .y = dx, .x = dy, .kept_arg = arg, .offset = offset, .cols = cols };
+    pool_job job = { .y = dx, .x = dy, .kept_arg = arg, .offset = offset, .accumulate = accumulate, .cols = cols };
     if (dx == NULL) return GSA_OK;
     return run(b, "pool_backward", &job, maximum && arg == NULL, maximum ? maximum_back_item : mean_back_item, examples);
 }

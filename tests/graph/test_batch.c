@@ -91,6 +91,10 @@ static int64_t wrong_phase(const group *g, const gsa_batch *batch, int p, const 
                 }
             }
     free(sources), free(labels);
+    wrong += e.source_scale != scale;
+    for (int k = 0; k < g->toy.kinds; k++)
+        for (int32_t x = 0; (phase->sources >> k & 1) && x <= g->count; x++)
+            wrong += e.source_offset[k][x] != start_of(g, k, x) || e.source_offset[k][g->count] * scale != e.part_rows[k];
     wrong += row != e.rows || e.rows != gsa_batch_destinations(batch, p) * scale || e.examples != g->count;
     return wrong + ((empty != NULL) != (any_empty && phase->aggregate != GSA_NONE));
 }

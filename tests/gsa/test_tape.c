@@ -178,6 +178,33 @@ static gsa_tensor *op_attend_one(leaves *l)
     };
     return gsa_op_attend(l->tape, &op);
 }
+static gsa_tensor *op_linear_relu(leaves *l)
+{
+    return gsa_op_linear_activated(l->tape, l->a, l->w, l->row, GSA_RELU);
+}
+static gsa_tensor *op_linear_leaky(leaves *l)
+{
+    gsa_tensor *y = gsa_op_linear_activated(l->tape, l->a, l->w, NULL, GSA_LEAKY_RELU);
+    return gsa_op_multiply(l->tape, y, y);
+}
+static gsa_tensor *op_linear_gelu(leaves *l)
+{
+    return gsa_op_linear_activated(l->tape, gsa_op_add(l->tape, l->a, l->b), l->w, l->row, GSA_GELU);
+}
+/* Gradients whose memory was another's: chains in which each op makes one of the same size. */
+static gsa_tensor *op_chain(leaves *l)
+{
+    gsa_tensor *x = gsa_op_norm(l->tape, gsa_op_add(l->tape, l->a, l->b), l->row, l->row, 1e-3);
+    for (int i = 0; i < 3; i++) {
+        gsa_tensor *y = gsa_op_linear_activated(l->tape, x, l->w, l->row, i % 2 ? GSA_RELU : GSA_TANH);
+        gsa_tensor *z = gsa_op_norm(l->tape, gsa_op_multiply(l->tape, x, y), l->row, l->row, 1e-3);
+        x = gsa_op_add(
+            l->tape,
+            gsa_op_concat(l->tape, (gsa_tensor *[]){ gsa_op_view(l->tape, z, 2, R - 2), gsa_op_view(l->tape, y, 0, 2) }, 2),
+            z);
+    }
+    return x;
+}
 static gsa_tensor *op_heads_wide(leaves *l)
 {
     return gsa_op_heads(l->tape, l->a, l->w, NULL, 2, 3, 1);
@@ -214,22 +241,42 @@ static gsa_tensor *op_mean_edges(leaves *l)
 static const struct {
     const char *name;
     gsa_tensor *(*make)(leaves *);
-} ops[] = { { "linear", op_linear },     { "linear without bias", op_linear_plain },
-            { "add", op_add },           { "add to itself", op_add_same },
-            { "combine", op_combine },   { "relu", op_relu },
-            { "leaky relu", op_leaky },  { "gelu", op_gelu },
-            { "tanh", op_tanh },         { "sigmoid", op_sigmoid },
-            { "dropout", op_dropout },   { "norm", op_norm },
-            { "gather", op_gather },     { "select", op_select },
-            { "mean pool", op_mean },    { "max pool", op_max },
-            { "concat", op_concat },     { "view", op_view },
-            { "multiply", op_multiply }, { "square", op_square },
-            { "reshape", op_reshape },   { "reshaped view", op_reshape_view },
-            { "beside", op_beside },     { "beside, alike", op_beside_alike },
-            { "attend", op_attend },     { "sum", op_sum },
-            { "mean", op_mean_edges },   { "attend, one tensor", op_attend_one },
-            { "heads", op_heads_wide },  { "heads and back", op_heads_narrow },
-            { "sums of sums", op_sums }, { "gather from the base", op_gather_itself } };
+} ops[] = { { "linear", op_linear },
+            { "linear without bias", op_linear_plain },
+            { "add", op_add },
+            { "add to itself", op_add_same },
+            { "combine", op_combine },
+            { "relu", op_relu },
+            { "leaky relu", op_leaky },
+            { "gelu", op_gelu },
+            { "tanh", op_tanh },
+            { "sigmoid", op_sigmoid },
+            { "dropout", op_dropout },
+            { "norm", op_norm },
+            { "gather", op_gather },
+            { "select", op_select },
+            { "mean pool", op_mean },
+            { "max pool", op_max },
+            { "concat", op_concat },
+            { "view", op_view },
+            { "multiply", op_multiply },
+            { "square", op_square },
+            { "reshape", op_reshape },
+            { "reshaped view", op_reshape_view },
+            { "beside", op_beside },
+            { "beside, alike", op_beside_alike },
+            { "attend", op_attend },
+            { "sum", op_sum },
+            { "mean", op_mean_edges },
+            { "attend, one tensor", op_attend_one },
+            { "heads", op_heads_wide },
+            { "heads and back", op_heads_narrow },
+            { "sums of sums", op_sums },
+            { "gather from the base", op_gather_itself },
+            { "linear, relu", op_linear_relu },
+            { "linear, leaky relu", op_linear_leaky },
+            { "linear, gelu", op_linear_gelu },
+            { "chain", op_chain } };
 enum { OPS = sizeof ops / sizeof *ops };
 
 static gsa_parameter *leaf(bench *b, const char *name, int64_t rows, int64_t cols)

@@ -128,6 +128,11 @@ static const op_shape attend_shapes[] = {
     { 30, 4, 6, 2, ALIAS | DROP | 2 },
     { 100, 2, 64, 2, 4 },
 };
+/* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing beside it to measure that by. */
+static const op_shape attend_first_shapes[] = {
+    { 0, 2, 3, 2, 0 },          { 20, 3, 5, 3, 0 },           { 20, 6, 4, 3, 3 | WEIGHTS }, { 20, 5, 7, 2, 7 | WEIGHTS },
+    { 30, 2, 9, 4, ALIAS | 3 }, { 30, 2, 33, 4, ONLY_V | 3 }, { 64, 35, 2, 1, 15 },         { 100, 2, 64, 2, 4 },
+};
 static const op_shape attend_grads[] = {
     { 8, 2, 3, 2, 0 }, { 8, 3, 2, 2, 3 }, { 8, 5, 2, 2, 7 }, { 8, 2, 2, 1, ALIAS | 3 }
 };
@@ -173,6 +178,8 @@ static void *wanted(rig *r, int tensor, int is_v)
     return R_D(tensor);
 }
 
+enum { ADDED = 1, FIRST };
+
 static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa_attend_args *args), int backward)
 {
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
@@ -181,7 +188,9 @@ static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa
         const int at = attend_part(r, k);
         parts[k] = (gsa_part){ R_AT(at), R_AT(at + 1), wanted(r, at, 0), wanted(r, at + 1, 1) };
     }
-    gsa_attend_args args = { .edges = &r->device,
+    gsa_edges edges = r->device;
+    if (S(2) % 2) edges.source_scale = 0; /* not told whose the sources are */
+    gsa_attend_args args = { .edges = &edges,
                              .heads = (int32_t)S(1),
                              .head_dim = (int32_t)S(2),
                              .scale = 0.6,
@@ -199,6 +208,7 @@ static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa
         args.dlabel_vectors = wanted(r, vectors, 0);
         args.dlabel_bias = wanted(r, bias, 0);
     }
+    if (backward == FIRST) args.set_dq = 1, args.set_dk = args.set_dv = S(4) & ALIAS ? 1 : 3;
     return op(r->b, &args);
 }
 static gsa_status attend_forward(rig *r)
@@ -207,7 +217,19 @@ static gsa_status attend_forward(rig *r)
 }
 static gsa_status attend_backward(rig *r)
 {
-    return attend_call(r, r->b->attend_backward, 1);
+    return attend_call(r, r->b->attend_backward, ADDED);
+}
+
+/* q, k and v of both kinds: the first tensors. */
+static int is_first(rig *r, int tensor)
+{
+    return wanted(r, tensor, tensor > 0 && tensor % 2 == 0) && (tensor < 3 || !(S(4) & ALIAS));
+}
+static gsa_status attend_first(rig *r)
+{
+    for (int i = 0; i < 5; i++)
+        if (is_first(r, i)) rig_soil(r, i);
+    return attend_call(r, r->b->attend_backward, FIRST);
 }
 
 static void attend_dense(rig *r, int backward)
@@ -250,13 +272,22 @@ static void attend_oracle_backward(rig *r)
 {
     attend_dense(r, 1);
 }
+static void attend_oracle_first(rig *r)
+{
+    for (int i = 0; i < 5; i++)
+        if (is_first(r, i)) rig_start_at_zeros(r, i);
+    attend_dense(r, 1);
+}
 
+/* Tests of levels take the last one. */
 const op_case graph_cases[] = {
     { "dropout", "dropout_forward dropout_backward", OP_SHAPES(dropout_shapes), OP_SHAPES(dropout_grads),
       OP_SHAPES(dropout_big), dropout_setup, dropout_forward, dropout_backward, dropout_oracle, dropout_oracle_backward },
     { "aggregate", "aggregate_forward aggregate_backward", OP_SHAPES(aggregate_shapes), OP_SHAPES(aggregate_grads),
       OP_SHAPES(aggregate_big), aggregate_setup, aggregate_forward, aggregate_backward, aggregate_oracle,
       aggregate_oracle_backward },
+    { "attend, first", "attend_backward", OP_SHAPES(attend_first_shapes), attend_grads, 0, OP_SHAPES(attend_big),
+      attend_setup, attend_forward, attend_first, attend_oracle, attend_oracle_first },
     { "attend", "attend_forward attend_backward", OP_SHAPES(attend_shapes), OP_SHAPES(attend_grads), OP_SHAPES(attend_big),
       attend_setup, attend_forward, attend_backward, attend_oracle, attend_oracle_backward },
 };

@@ -178,7 +178,12 @@ static gsa_status activate_forward(rig *r)
 }
 static gsa_status activate_backward(rig *r)
 {
-    return r->b->activate_backward(r->b, R_D(1), R_D(0), R_AT(1), (int)S(1), S(0));
+    return r->b->activate_backward(r->b, R_D(1), R_D(0), R_AT(1), (int)S(1), 1, S(0));
+}
+static gsa_status activate_first(rig *r)
+{
+    rig_soil(r, 1);
+    return r->b->activate_backward(r->b, R_D(1), R_D(0), R_AT(1), (int)S(1), 0, S(0));
 }
 static double activation(double x, int64_t kind)
 {
@@ -202,11 +207,19 @@ static void activate_oracle_backward(rig *r)
 {
     for (int64_t i = 0; i < S(0); i++) R_DX(1)[i] += R_DY(0)[i] * activation_slope(R_X(1)[i], S(1));
 }
+static void activate_oracle_first(rig *r)
+{
+    rig_start_at_zeros(r, 1);
+    activate_oracle_backward(r);
+}
 
 /* ---- norm: rows, cols ---- */
 static const op_shape norm_shapes[] = { { 0, 5 },    { 1, 1 }, { 1, 2 },  { 3, 7 },   { 17, 100 }, { 700, 33 },
                                         { 2, 1000 }, { 5, 5 }, { 9, 16 }, { 9, 129 }, { 40, 257 } };
 static const op_shape norm_grads[] = { { 1, 2 }, { 3, 5 }, { 4, 10 } };
+/* Of fewer columns next to nothing is left of dx, and there is nothing beside it to measure that by. */
+static const op_shape norm_first_shapes[] = { { 0, 5 },    { 3, 7 },  { 17, 100 }, { 700, 33 },
+                                              { 2, 1000 }, { 9, 16 }, { 9, 129 },  { 40, 257 } };
 static const double norm_eps = 1e-3;
 
 static void norm_setup(rig *r)
@@ -224,7 +237,12 @@ static gsa_status norm_forward(rig *r)
 }
 static gsa_status norm_backward(rig *r)
 {
-    return r->b->norm_backward(r->b, R_D(3), R_D(4), R_D(5), R_D(0), R_AT(3), R_AT(4), R_AT(1), R_AT(2), S(0), S(1));
+    return r->b->norm_backward(r->b, R_D(3), R_D(4), R_D(5), R_D(0), R_AT(3), R_AT(4), R_AT(1), R_AT(2), 1, S(0), S(1));
+}
+static gsa_status norm_first(rig *r)
+{
+    rig_soil(r, 3);
+    return r->b->norm_backward(r->b, R_D(3), R_D(4), R_D(5), R_D(0), R_AT(3), R_AT(4), R_AT(1), R_AT(2), 0, S(0), S(1));
 }
 static void norm_oracle(rig *r)
 {
@@ -256,6 +274,11 @@ static void norm_oracle_backward(rig *r)
             }
         }
     }
+}
+static void norm_oracle_first(rig *r)
+{
+    rig_start_at_zeros(r, 3);
+    norm_oracle_backward(r);
 }
 
 /* ---- gather: rows, cols, table rows, 1 accumulate | 2 row 0 frozen ---- */
@@ -350,7 +373,12 @@ static gsa_status pool_forward(rig *r)
 }
 static gsa_status pool_backward(rig *r)
 {
-    return r->b->pool_backward(r->b, R_D(1), R_D(0), S(3) ? R_AT(3) : NULL, R_AT(2), (int)S(3), S(0), S(2));
+    return r->b->pool_backward(r->b, R_D(1), R_D(0), S(3) ? R_AT(3) : NULL, R_AT(2), (int)S(3), 1, S(0), S(2));
+}
+static gsa_status pool_first(rig *r)
+{
+    rig_soil(r, 1);
+    return r->b->pool_backward(r->b, R_D(1), R_D(0), S(3) ? R_AT(3) : NULL, R_AT(2), (int)S(3), 0, S(0), S(2));
 }
 static void pool_oracle(rig *r)
 {
@@ -376,6 +404,11 @@ static void pool_oracle_backward(rig *r)
                 if (!S(3)) R_DX(1)[row * S(2) + c] += R_DY(0)[e * S(2) + c] / (double)(last - first);
                 else if (row == (int64_t)R_Y(3)[e * S(2) + c]) R_DX(1)[row * S(2) + c] += R_DY(0)[e * S(2) + c];
         }
+}
+static void pool_oracle_first(rig *r)
+{
+    rig_start_at_zeros(r, 1);
+    pool_oracle_backward(r);
 }
 
 /* ---- losses: rows, classes, smoothing in percent | count ---- */
@@ -403,7 +436,12 @@ static gsa_status entropy_forward(rig *r)
 }
 static gsa_status entropy_backward(rig *r)
 {
-    return r->b->cross_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), 0.01 * (double)S(2), 0.25, S(0), S(1));
+    return r->b->cross_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), 0.01 * (double)S(2), 0.25, 1, S(0), S(1));
+}
+static gsa_status entropy_first(rig *r)
+{
+    rig_soil(r, 1);
+    return r->b->cross_entropy_backward(r->b, R_D(1), R_D(0), R_AT(1), R_AT(2), 0.01 * (double)S(2), 0.25, 0, S(0), S(1));
 }
 static double log_of_sum(const double *x, int64_t count)
 {
@@ -433,6 +471,11 @@ static void entropy_oracle_backward(rig *r)
         for (int64_t c = 0; c < S(1) && R_X(2)[i] >= 0; c++)
             R_DX(1)[i * S(1) + c] += 0.25 * R_DY(0)[0] * (exp(x[c] - lse) - entropy_wanted(r, i, c));
     }
+}
+static void entropy_oracle_first(rig *r)
+{
+    rig_start_at_zeros(r, 1);
+    entropy_oracle_backward(r);
 }
 
 static const op_shape square_grads[] = { { 1 }, { 9 } };
@@ -640,6 +683,14 @@ const op_case op_cases[] = {
       activate_oracle_backward },
     { "norm", "norm_forward norm_backward", OP_SHAPES(norm_shapes), OP_SHAPES(norm_grads), OP_SHAPES(matrix_big), norm_setup,
       norm_forward, norm_backward, norm_oracle, norm_oracle_backward },
+    { "activate, first", "activate_backward", OP_SHAPES(activate_shapes), NO_GRAD, OP_SHAPES(activate_big), activate_setup,
+      activate_forward, activate_first, activate_oracle, activate_oracle_first },
+    { "norm, first", "norm_backward", OP_SHAPES(norm_first_shapes), NO_GRAD, OP_SHAPES(matrix_big), norm_setup, norm_forward,
+      norm_first, norm_oracle, norm_oracle_first },
+    { "pool, first", "pool_backward", OP_SHAPES(pool_shapes), NO_GRAD, OP_SHAPES(pool_big), pool_setup, pool_forward,
+      pool_first, pool_oracle, pool_oracle_first },
+    { "cross_entropy, first", "cross_entropy_backward", OP_SHAPES(entropy_shapes), NO_GRAD, OP_SHAPES(entropy_big),
+      entropy_setup, entropy_forward, entropy_first, entropy_oracle, entropy_oracle_first },
     { "gather", "gather_forward gather_backward", OP_SHAPES(gather_shapes), OP_SHAPES(gather_grads), OP_SHAPES(gather_big),
       gather_setup, gather_forward, gather_backward, gather_oracle, gather_oracle_backward },
     { "select", "select_forward select_backward", OP_SHAPES(matrix_shapes), OP_SHAPES(matrix_grads), OP_SHAPES(matrix_big),

@@ -147,6 +147,21 @@ void rig_set(rig *r, int tensor, int64_t i, double value)
     start_array(r, t, &t->data);
 }
 
+void rig_soil(rig *r, int tensor)
+{
+    const rig_tensor *t = &r->t[tensor];
+    char *soil = malloc((size_t)(t->count * t->bytes) + 1);
+    if (!soil) abort();
+    memset(soil, 0xff, (size_t)(t->count * t->bytes)); /* a NaN in float and in double */
+    r->b->upload(r->b, t->grad.at, soil, t->count * t->bytes);
+    free(soil);
+}
+
+void rig_start_at_zeros(rig *r, int tensor)
+{
+    memset(r->t[tensor].grad.want, 0, sizeof(double) * (size_t)r->t[tensor].count);
+}
+
 int rig_find(const rig *r, const char *name)
 {
     for (int i = 0; i < r->count; i++)

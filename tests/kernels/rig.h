@@ -52,6 +52,9 @@ int rig_real(rig *r, const char *name, int role, int64_t rows, int64_t cols, dou
 int rig_other(rig *r, const char *name, int type, int role, int64_t count, const double *values);
 /* Sets one value of a tensor, host and backend, as its starting value. */
 void rig_set(rig *r, int tensor, int64_t i, double value);
+/* A gradient that holds nothing yet, of which all is to be written: NaN in the backend; and zeros in what is expected, for an oracle that adds. */
+void rig_soil(rig *r, int tensor);
+void rig_start_at_zeros(rig *r, int tensor);
 int rig_find(const rig *r, const char *name); /* -1: none */
 void rig_edges(rig *r, edges_wish wish);
 void rig_graph(rig *r); /* takes the graph that the caller made in r->maker */

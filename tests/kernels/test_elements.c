@@ -97,7 +97,7 @@ static void check_row(int l, const char *what, const float *x, int32_t target, d
         gsa_backend *one = i ? b : a;
         dx[i] = calloc((size_t)classes, sizeof(float));
         ck_assert_int_eq(one->cross_entropy_forward(one, &loss[i], &nll[i], x, &target, smoothing, 1, 1, classes), GSA_OK);
-        ck_assert_int_eq(one->cross_entropy_backward(one, dx[i], &slope, x, &target, smoothing, 1, 1, classes), GSA_OK);
+        ck_assert_int_eq(one->cross_entropy_backward(one, dx[i], &slope, x, &target, smoothing, 1, 1, 1, classes), GSA_OK);
     }
     if (b) {
         ck_assert_msg(alike(loss[1], loss[0], size) && alike(nll[1], nll[0], size),
@@ -165,7 +165,7 @@ START_TEST(activations_are_close)
     for (int kind = GSA_RELU; kind <= GSA_SIGMOID; kind++) {
         memset(dx, 0, sizeof dx);
         ck_assert_int_eq(b->activate_forward(b, y, x, kind, 2 * N), GSA_OK);
-        ck_assert_int_eq(b->activate_backward(b, dx, ones, x, kind, 2 * N), GSA_OK);
+        ck_assert_int_eq(b->activate_backward(b, dx, ones, x, kind, 1, 2 * N), GSA_OK);
         for (int i = 0; i < 2 * N; i++) {
             double slope;
             const double want = exact(kind, (double)x[i], &slope);
@@ -190,8 +190,13 @@ START_TEST(activations_of_odd_numbers)
         for (int count = 0; count <= 40; count++) {
             float y[2][40], dx[2][40] = { { 0 } }, dy[40];
             for (int i = 0; i < count; i++) y[0][i] = y[1][i] = odd[(i + count) % N], dy[i] = 1 + (float)i;
-            a->activate_backward(a, dx[0], dy, y[0], kind, count);
-            b->activate_backward(b, dx[1], dy, y[1], kind, count);
+            a->activate_backward(a, dx[0], dy, y[0], kind, 1, count);
+            b->activate_backward(b, dx[1], dy, y[1], kind, 1, count);
+            float in_place[40];
+            memcpy(in_place, dy, sizeof in_place);
+            b->activate_backward(b, in_place, in_place, y[1], kind, 0, count);
+            for (int i = 0; i < count; i++)
+                ck_assert_msg(alike(in_place[i], dx[1][i], 0), "%s: activation %d in place", b->name, kind);
             a->activate_forward(a, y[0], y[0], kind, count);
             b->activate_forward(b, y[1], y[1], kind, count);
             for (int i = 0; i < count; i++)
@@ -219,7 +224,7 @@ static void norm(gsa_backend *b, const float *x, int64_t cols, int which, float 
     for (int64_t i = 0; i < 2 * cols; i++) out[2][i] = (float)i / 100;
     ck_assert_int_eq(b->norm_forward(b, out[0], mean, rstd, x, gain, bias, 1e-5, NORM_ROWS, cols), GSA_OK);
     ck_assert_int_eq(b->norm_backward(b, which & 1 ? out[1] : NULL, which & 2 ? out[2] : NULL,
-                                      which & 4 ? out[2] + cols : NULL, x, x, gain, mean, rstd, NORM_ROWS, cols),
+                                      which & 4 ? out[2] + cols : NULL, x, x, gain, mean, rstd, 1, NORM_ROWS, cols),
                      GSA_OK);
 }
 

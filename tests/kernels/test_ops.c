@@ -4,7 +4,7 @@
 #include "support/suite.h"
 #include <math.h>
 
-enum { CASES = 26 };
+enum { CASES = 31 };
 
 static gsa_backend *backend(int real)
 {
@@ -112,16 +112,16 @@ START_TEST(bad_arguments_are_sentences)
     FAILS(b->bias_forward(b, y, x, INT64_C(1) << 40, INT64_C(1) << 40), GSA_ERR_LIMIT, "64 bits");
     FAILS(b->activate_forward(b, y, x, 17, 1), GSA_ERR_ARGUMENT, "17");
     FAILS(b->norm_forward(b, y, y, y, x, x, x, 1e-5, 1, 0), GSA_ERR_ARGUMENT, "0 columns");
-    FAILS(b->norm_backward(b, y, y, y, x, x, x, x, x, 1, 0), GSA_ERR_ARGUMENT, "0 columns");
+    FAILS(b->norm_backward(b, y, y, y, x, x, x, x, x, 1, 1, 0), GSA_ERR_ARGUMENT, "0 columns");
     FAILS(b->dropout_forward(b, y, x, &all, 1, 1), GSA_ERR_ARGUMENT, "p = 1");
     FAILS(b->dropout_forward(b, y, x, &nan_rate, 1, 1), GSA_ERR_ARGUMENT, "nan");
     FAILS(b->dropout_forward(b, y, x, &far, 1, 1), GSA_ERR_ARGUMENT, "1048576");
     FAILS(b->gather_forward(b, y, x, ids, 1, 0, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
     FAILS(b->gather_backward(b, y, x, ids, 0, 1, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
     FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
-    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 0, 1, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
     FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of 1");
-    FAILS(b->cross_entropy_backward(b, y, x, x, ids, -0.1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of -0.1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, -0.1, 1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of -0.1");
     FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, (double)NAN, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of nan");
     FAILS(b->segment_entropy_forward(b, y, x, ends, ids, 1, 2, 3, 1), GSA_ERR_ARGUMENT, "target 5 of segment 1");
     FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT, "from 0 to 3, expected 0 to 4");
@@ -167,7 +167,7 @@ START_TEST(nan_stays_nan)
     ck_assert(isnan(y[0]));
     b->cross_entropy_forward(b, y, NULL, x, &target, 0, 1, 1, 3);
     ck_assert(isnan(y[0]));
-    b->cross_entropy_backward(b, memset(dx, 0, sizeof dx), ones, x, &target, 0, 1, 1, 3);
+    b->cross_entropy_backward(b, memset(dx, 0, sizeof dx), ones, x, &target, 0, 1, 1, 1, 3);
     ck_assert(isnan(dx[0]) && isnan(dx[2]));
     b->gemm(b, y, x, ones, 1, 1, 3, 0, 0, 1, 3, 1, 0);
     ck_assert(isnan(y[0]));
@@ -187,7 +187,7 @@ START_TEST(large_logits_keep_their_gradient)
         const double second = exp((double)x[1] - (double)x[0]), third = exp((double)x[2] - (double)x[0]);
         const double sum = 1 + second + third;
         float dx[3] = { 0 };
-        b->cross_entropy_backward(b, dx, &one, x, &target, 0, 1, 1, 3);
+        b->cross_entropy_backward(b, dx, &one, x, &target, 0, 1, 1, 1, 3);
         ck_assert_double_eq_tol((double)dx[0], 1 / sum - 1, 2e-7);
         ck_assert_double_eq_tol((double)dx[1] * sum / second, 1, 1e-6);
         ck_assert_double_eq_tol((double)dx[2] * sum / third, 1, 1e-6);
@@ -228,15 +228,15 @@ START_TEST(null_gradients_are_skipped)
     const int64_t offset[2] = { 0, 2 };
     float g[6] = { 0 };
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
-    ck_assert_int_eq(b->norm_backward(b, NULL, NULL, NULL, x, x, one, one, one, 2, 3), GSA_OK);
-    ck_assert_int_eq(b->norm_backward(b, NULL, g, NULL, x, x, one, one, one, 2, 3), GSA_OK);
+    ck_assert_int_eq(b->norm_backward(b, NULL, NULL, NULL, x, x, one, one, one, 1, 2, 3), GSA_OK);
+    ck_assert_int_eq(b->norm_backward(b, NULL, g, NULL, x, x, one, one, one, 1, 2, 3), GSA_OK);
     ck_assert(g[0] == 1 * 0 + 4 * 3);
     ck_assert_int_eq(b->bias_backward(b, NULL, x, 2, 3), GSA_OK);
-    ck_assert_int_eq(b->activate_backward(b, NULL, x, x, GSA_TANH, 6), GSA_OK);
+    ck_assert_int_eq(b->activate_backward(b, NULL, x, x, GSA_TANH, 1, 6), GSA_OK);
     ck_assert_int_eq(b->gather_backward(b, NULL, x, ids, 0, 1, 2, 3, 2), GSA_OK);
     ck_assert_int_eq(b->select_backward(b, NULL, NULL, mask, x, 2, 3), GSA_OK);
-    ck_assert_int_eq(b->pool_backward(b, NULL, x, NULL, offset, 0, 1, 3), GSA_OK);
-    ck_assert_int_eq(b->cross_entropy_backward(b, NULL, one, x, ids, 0, 1, 2, 3), GSA_OK);
+    ck_assert_int_eq(b->pool_backward(b, NULL, x, NULL, offset, 0, 1, 1, 3), GSA_OK);
+    ck_assert_int_eq(b->cross_entropy_backward(b, NULL, one, x, ids, 0, 1, 1, 2, 3), GSA_OK);
     ck_assert_int_eq(b->square_error_backward(b, NULL, one, x, x, 1, 6), GSA_OK);
     gsa_backend_release(b);
 }

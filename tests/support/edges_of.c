@@ -88,6 +88,7 @@ void edges_free(edges_maker *m)
     free(m->row_local);
     free(m->block_offset);
     free(m->blocks);
+    free(m->source_offset);
     memset(m, 0, sizeof *m);
 }
 
@@ -157,7 +158,8 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
             }
     }
     const gsa_edges *edges = edges_done(m, wish.examples, wish.row_kinds, rows);
-    free(source);
+    m->source_offset = source, m->view.source_scale = 1;
+    for (int32_t k = 0; k < wish.kinds; k++) m->view.source_offset[k] = source + (int64_t)k * (wish.examples + 1);
     free(rows);
     return edges;
 }
@@ -211,6 +213,8 @@ gsa_edges edges_upload(gsa_backend *b, const gsa_edges *host)
     d.row_example = copied(b, host->row_example, host->rows, 4);
     d.row_local = copied(b, host->row_local, host->rows, 4);
     d.block_offset = copied(b, host->block_offset, host->examples + 1, 8);
+    for (int32_t k = 0; k < host->kinds; k++)
+        if (host->source_offset[k]) d.source_offset[k] = copied(b, host->source_offset[k], host->examples + 1, 8);
     d.blocks = copied(b, host->blocks, host->block_offset[host->examples], (int64_t)sizeof(gsa_rows));
     return d;
 }
@@ -232,5 +236,7 @@ void edges_unload(gsa_backend *b, gsa_edges *d)
     unload(b, d->row_local);
     unload(b, d->block_offset);
     unload(b, d->blocks);
+    for (int32_t k = 0; k < d->kinds; k++)
+        if (d->source_offset[k]) unload(b, d->source_offset[k]);
     memset(d, 0, sizeof *d);
 }

@@ -13,6 +13,7 @@ typedef struct edges_maker {
     int64_t *run_offset, *edge_offset, *block_offset;
     int32_t *row_example, *row_local;
     gsa_rows *blocks;
+    int64_t *source_offset; /* [kinds, examples+1], or NULL: edges_random tells it */
 } edges_maker;
 
 /* Rows come in order; every row belongs to the example and the place that edges_row is given. After the rows, edges_done
