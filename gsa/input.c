@@ -26,7 +26,7 @@ static gsa_status add_all(gsa_input *in, const gsa_input_options *o, gsa_paramet
     gsa_status status = GSA_OK;
     if (in->vocabulary > 0)
         status = add(ps, o->name, "embedding.weight", in->vocabulary, in->width, GSA_INIT_NORMAL, o->embedding_std,
-                     GSA_NO_DECAY | GSA_ZERO_ROW | (o->frozen ? GSA_FROZEN : 0), &in->embedding, error);
+                     GSA_NO_DECAY | GSA_ZERO_ROW | GSA_BY_ROWS | (o->frozen ? GSA_FROZEN : 0), &in->embedding, error);
     if (status == GSA_OK && (in->vocabulary == 0 || in->width != s->hidden || in->beside > 0)) {
         status = add(ps, o->name, "linear.weight", s->hidden, (int64_t)in->width + in->beside, s->init, s->init_scale, 0,
                      &in->weight, error);

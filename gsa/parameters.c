@@ -28,6 +28,8 @@ static void parameter_free(gsa_parameters *ps, gsa_parameter *p)
     if (!p) return;
     if (p->value.data) ps->backend->free(ps->backend, p->value.data);
     if (p->value.grad) ps->backend->free(ps->backend, p->value.grad);
+    if (p->value.marks) gsa_release(ps->system, p->value.marks->row);
+    gsa_release(ps->system, p->value.marks);
     gsa_release(ps->system, p->name);
     gsa_release(ps->system, p);
 }
@@ -88,6 +90,13 @@ static gsa_status initialise(gsa_parameters *ps, gsa_parameter *p, gsa_error *er
     return status;
 }
 
+static gsa_status mark(gsa_parameters *ps, gsa_parameter *p, gsa_error *error)
+{
+    p->value.marks = gsa_alloc_zero(ps->system, 1, sizeof *p->value.marks);
+    if (p->value.marks) p->value.marks->row = gsa_alloc_zero(ps->system, (size_t)p->value.rows, 1);
+    return p->value.marks && p->value.marks->row ? GSA_OK : gsa_out_of_memory(error, p->name, p->value.rows);
+}
+
 static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, gsa_error *error)
 {
     gsa_backend *b = ps->backend;
@@ -106,7 +115,8 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
         if (!p->value.grad) return gsa_out_of_memory(error, name, bytes);
         if (b->zero_fill(b, p->value.grad, bytes) != GSA_OK) return gsa_fail(error, b->error.status, "%s", b->error.text);
     }
-    return initialise(ps, p, error);
+    const gsa_status status = p->value.grad && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error) : GSA_OK;
+    return status == GSA_OK ? initialise(ps, p, error) : status;
 }
 
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init,
@@ -161,12 +171,27 @@ int64_t gsa_parameters_total(const gsa_parameters *parameters)
     return total;
 }
 
+/* Row by row where it is told which ones hold something. */
+static gsa_status zero_gradient(gsa_backend *b, const gsa_tensor *x)
+{
+    const int64_t bytes = x->cols * b->real_bytes;
+    gsa_status status = GSA_OK;
+    if (!x->marks || x->marks->all) status = b->zero_fill(b, x->grad, x->rows * bytes);
+    for (int64_t row = 0; x->marks && !x->marks->all && row < x->rows && status == GSA_OK; row++)
+        if (x->marks->row[row]) status = b->zero_fill(b, (char *)x->grad + row * bytes, bytes);
+    if (x->marks && status == GSA_OK) {
+        memset(x->marks->row, 0, (size_t)x->rows);
+        x->marks->all = 0;
+    }
+    return status;
+}
+
 gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error)
 {
     gsa_backend *b = parameters->backend;
     for (int i = 0; i < parameters->count; i++) {
         const gsa_tensor *x = &parameters->at[i]->value;
-        if (x->grad && b->zero_fill(b, x->grad, x->rows * x->cols * b->real_bytes) != GSA_OK)
+        if (x->grad && zero_gradient(b, x) != GSA_OK)
             return gsa_fail(error, b->error.status, "%s: %s", parameters->at[i]->name, b->error.text);
     }
     return GSA_OK;

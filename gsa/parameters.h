@@ -20,7 +20,8 @@ enum gsa_parameter_flags {
     GSA_NO_DECAY = 1,   /* biases, norms: no weight decay */
     GSA_FROZEN = 2,     /* never updated, wants no gradient */
     GSA_ZERO_ROW = 4,   /* row 0 is zero and stays so (padding, id 0) */
-    GSA_UNREACHED = 8   /* no readout depends on it: no update, no decay; set by the stack */
+    GSA_UNREACHED = 8,  /* no readout depends on it: no update, no decay; set by the stack */
+    GSA_BY_ROWS = 16    /* a step reads few of its rows: value.marks tells which, on backends that share the host's memory */
 };
 
 typedef struct gsa_parameter {

@@ -1,8 +1,12 @@
 #include "train/optimiser.h"
 #include <math.h>
+#include <string.h>
 #include "train/settings/keys.h"
 
-enum { PIECE = 1 << 15 }; /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
+enum {
+    PIECE = 1 << 15, /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
+    BRIDGED = 512
+};
 
 static gsa_backend *backend_of(const gsa_optimiser *o)
 {
@@ -33,6 +37,10 @@ static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
         if (!gsa_is_learned(p)) continue;
         if (adam || o->options.momentum > 0) status = moment(o, &o->first[i], bytes, error);
         if (adam && status == GSA_OK) status = moment(o, &o->second[i], bytes, error);
+        if (status == GSA_OK && p->value.marks) {
+            o->moving[i] = gsa_alloc_zero(o->system, (size_t)p->value.rows, 1);
+            if (!o->moving[i]) status = gsa_out_of_memory(error, "the optimiser's rows", p->value.rows);
+        }
     }
     return status;
 }
@@ -47,10 +55,11 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
     gsa_backend *b = backend_of(o);
     o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
     o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
+    o->moving = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->moving);
     o->squares = b->alloc(b, sizeof *o->squares);
     o->control = b->alloc(b, 2 * sizeof *o->control);
     o->bad = b->alloc(b, sizeof *o->bad);
-    const int whole = o->first && o->second && o->squares && o->control && o->bad;
+    const int whole = o->first && o->second && o->moving && o->squares && o->control && o->bad;
     const gsa_status status = whole ? create_moments(o, error) : gsa_out_of_memory(error, "the optimiser", 1024);
     if (status != GSA_OK) gsa_optimiser_release(o);
     return status;
@@ -63,12 +72,14 @@ void gsa_optimiser_release(gsa_optimiser *o)
     for (int i = 0; i < o->count; i++) {
         if (o->first && o->first[i]) b->free(b, o->first[i]);
         if (o->second && o->second[i]) b->free(b, o->second[i]);
+        if (o->moving) gsa_release(o->system, o->moving[i]);
     }
     if (o->squares) b->free(b, o->squares);
     if (o->control) b->free(b, o->control);
     if (o->bad) b->free(b, o->bad);
     gsa_release(o->system, o->first);
     gsa_release(o->system, o->second);
+    gsa_release(o->system, o->moving);
     *o = (gsa_optimiser){ 0 };
 }
 
@@ -105,13 +116,89 @@ static int moves(const gsa_parameter *p)
     return gsa_is_learned(p) && p->value.grad;
 }
 
+/* ---- tables of which a step reads few rows ----------------------------------------------------------------------------------- */
+
+static int not_zero(const void *plane, int64_t row, int64_t bytes)
+{
+    const uint8_t *at = plane ? (const uint8_t *)plane + row * bytes : NULL;
+    for (int64_t i = 0; at && i < bytes; i++)
+        if (at[i]) return 1;
+    return 0;
+}
+
+static void find_moving(gsa_optimiser *o, int i)
+{
+    const gsa_tensor *x = &gsa_parameters_at(o->parameters, i)->value;
+    const int64_t bytes = x->cols * backend_of(o)->real_bytes;
+    for (int64_t row = 0; row < x->rows; row++)
+        o->moving[i][row] = (uint8_t)(not_zero(o->first[i], row, bytes) || not_zero(o->second[i], row, bytes));
+}
+
+/* Is a step over the rows that move alone worth more than one over all of them, which threads share? Without decay a row of no gradient
+ * and no moments stays as it is to the bit. */
+static int moves_by_rows(const gsa_optimiser *o, int i)
+{
+    const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+    const gsa_marks *marks = p->value.marks;
+    const int threads = backend_of(o)->threads;
+    int64_t moving = 0;
+    if (!o->moving[i] || !o->rows_known || marks->all) return 0;
+    if (o->options.weight_decay != 0 && !(p->flags & GSA_NO_DECAY)) return 0;
+    for (int64_t row = 0; row < p->value.rows; row++) moving += o->moving[i][row];
+    return moving * 2 * (threads > 1 ? threads : 1) < p->value.rows;
+}
+
+/* Of `count` numbers from `first` those in rows that move; a gap of BRIDGED numbers is not worth a call. */
+static gsa_status apply_rows(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr, gsa_error *error)
+{
+    const int64_t cols = gsa_parameters_at(o->parameters, i)->value.cols, end = first + count;
+    const int64_t last = (end + cols - 1) / cols, bridge = BRIDGED / cols;
+    const uint8_t *moving = o->moving[i];
+    gsa_status status = GSA_OK;
+    for (int64_t row = first / cols; row < last && status == GSA_OK; row++) {
+        if (!moving[row]) continue;
+        int64_t to = row + 1;
+        for (int64_t next = to; next < last && next <= to + bridge; next++)
+            if (moving[next]) to = next + 1;
+        const int64_t from = row * cols > first ? row * cols : first, stop = to * cols < end ? to * cols : end;
+        status = apply(o, i, from, stop - from, lr, error);
+        row = to - 1;
+    }
+    return status;
+}
+
+/* Rows that the gradient gave something to move from now on. */
+static void note_rows(gsa_optimiser *o, int i)
+{
+    const gsa_tensor *x = &gsa_parameters_at(o->parameters, i)->value;
+    for (int64_t row = 0; o->moving[i] && row < x->rows; row++) o->moving[i][row] |= x->marks->row[row];
+    if (o->moving[i] && (x->marks->all || !o->rows_known)) memset(o->moving[i], 1, (size_t)x->rows);
+}
+
+/* Pieces of the gradient without marked rows add nothing to the sum; PIECE is a multiple of the chunks that backends add up, so that
+ * the sum of the others has the same bits. */
+static gsa_status sum_squares(gsa_optimiser *o, const gsa_tensor *x)
+{
+    gsa_backend *b = backend_of(o);
+    const int64_t count = x->rows * x->cols;
+    gsa_status status = GSA_OK;
+    if (!x->marks || x->marks->all) return b->sum_squares(b, o->squares, x->grad, 1, count);
+    for (int64_t first = 0, row = 0, to; first < count && status == GSA_OK; first = to) {
+        to = first + PIECE < count ? first + PIECE : count;
+        int any = 0;
+        for (row = first / x->cols; row * x->cols < to; row++) any |= x->marks->row[row];
+        if (any) status = b->sum_squares(b, o->squares, moved(x->grad, first * b->real_bytes), 1, to - first);
+    }
+    return status;
+}
+
 static gsa_status measure(gsa_optimiser *o, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     gsa_status status = b->zero_fill(b, o->squares, sizeof *o->squares);
     for (int i = 0; i < o->count && status == GSA_OK; i++) {
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
-        if (moves(p)) status = b->sum_squares(b, o->squares, p->value.grad, 1, p->value.rows * p->value.cols);
+        if (moves(p)) status = sum_squares(o, &p->value);
     }
     if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip);
     return backend_failed(b, status, error);
@@ -130,11 +217,14 @@ static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
     const int64_t count = p->value.rows * p->value.cols;
     const int64_t most = o->average && o->average->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
     gsa_status status = GSA_OK;
+    if (moves(p)) note_rows(o, i);
+    const int by_rows = moves(p) && moves_by_rows(o, i);
     for (int64_t first = 0; first < count && status == GSA_OK; first += most) {
         const int64_t piece = count - first < most ? count - first : most;
-        if (moves(p)) status = apply(o, i, first, piece, lr, error);
+        if (moves(p)) status = by_rows ? apply_rows(o, i, first, piece, lr, error) : apply(o, i, first, piece, lr, error);
         if (status == GSA_OK) status = follow(o, i, first, piece, error);
     }
+    if (moves(p) && o->moving[i] && !o->rows_known) find_moving(o, i);
     return status;
 }
 
@@ -163,6 +253,7 @@ gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_err
     else if (status == GSA_OK) {
         status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
         for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) status = advance(o, i, lr, error);
+        if (status == GSA_OK && isfinite(*norm)) o->rows_known = 1;
     }
     if (status == GSA_OK && isfinite(*norm)) o->steps++;
     return status;

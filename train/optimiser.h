@@ -20,7 +20,10 @@ typedef struct gsa_optimiser {
     double *squares, *control; /* backend memory: 1 and 2 doubles */
     int64_t *bad;              /* likewise: 1 */
     gsa_average *average;      /* borrowed: follows each step, piece by piece, as long as the weights are near; NULL: none */
-    int count, zero;
+    /* Of a table whose gradient tells its rows apart: rows whose moments are not zeros, which alone move. The first step goes over all
+     * rows (and makes 0 of -0, as every later one would) and then looks; so it is after a resume. */
+    uint8_t **moving; /* [parameters][rows] or NULL */
+    int count, rows_known;
 } gsa_optimiser;
 
 gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters, const gsa_optimiser_options *options,

@@ -236,7 +236,7 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
                         path, (long long)c->seed, (long long)c->examples, (long long)now.seed, (long long)now.examples);
     if (c->step < 0 || c->epoch < 0 || c->cursor < 0 || c->applied < 0 || c->epoch > INT32_MAX)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the training state holds a negative count", path);
-    t->optimiser.steps = c->applied;
+    t->optimiser.steps = c->applied, t->optimiser.rows_known = 0;
     return GSA_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Adam, AdamW and SGD against the equations written out in double. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "support/compare.h"
 #include "support/guard.h"
@@ -201,12 +202,124 @@ START_TEST(the_mean_follows_the_weights)
 }
 END_TEST
 
+/* ---- tables of which a step reads few rows: the same bits as where all rows are gone over ---- */
+enum { WORDS = 4000, WIDE = 12, READ = 9, STEPS = 30 };
+
+typedef struct table_side {
+    gsa_backend *backend;
+    gsa_parameters *parameters;
+    gsa_parameter *table;
+    gsa_tape *tape;
+    gsa_optimiser optimiser;
+    gsa_average average;
+    double norm;
+    gsa_error error;
+} table_side;
+
+static void open_side(table_side *s, const gsa_optimiser_options *o, int told, int level, double mean)
+{
+    const gsa_system *system = gsa_system_default();
+    double *value = calloc((size_t)WORDS * WIDE, sizeof *value);
+    *s = (table_side){ 0 };
+    if (level < 0) MUST(s, gsa_test_backend(system, GSA_F32, 2, &s->backend, &s->error));
+    else MUST(s, gsa_backend_cpu(system, level, 2, &s->backend, &s->error));
+    MUST(s, gsa_parameters_create(system, s->backend, 3, &s->parameters, &s->error));
+    MUST(s, gsa_parameters_add(s->parameters, "table", WORDS, WIDE, GSA_INIT_NORMAL, 1,
+                               GSA_NO_DECAY | (told ? GSA_BY_ROWS : 0), &s->table, &s->error));
+    MUST(s, gsa_tensor_read(s->backend, &s->table->value, 0, value, &s->error));
+    for (int i = 0; i < WORDS * WIDE; i += 7) value[i] = -0.0; /* a step makes 0 of it */
+    MUST(s, gsa_tensor_write(s->backend, &s->table->value, value, &s->error));
+    free(value);
+    MUST(s, gsa_tape_create(system, s->backend, &s->tape, &s->error));
+    MUST(s, gsa_optimiser_create(system, s->parameters, o, &s->optimiser, &s->error));
+    MUST(s, gsa_average_create(system, s->parameters, s->backend, mean, &s->average, &s->error));
+    if (mean > 0) s->optimiser.average = &s->average;
+}
+
+static void close_side(table_side *s)
+{
+    gsa_average_release(&s->average);
+    gsa_optimiser_release(&s->optimiser);
+    gsa_tape_release(s->tape);
+    gsa_parameters_release(s->parameters);
+    gsa_backend_release(s->backend);
+}
+
+/* READ words are read, all of them (by a product) with `whole`; the words of a step lie close to each other, or far. */
+static void side_step(table_side *s, int t, int whole)
+{
+    int32_t ids[READ];
+    double target[READ * WIDE], x[WIDE];
+    gsa_tensor *rows, *y;
+    gsa_tape_reset(s->tape, 1, 1, (uint32_t)t);
+    for (int i = 0; i < READ; i++) ids[i] = i == 0 ? -1 : i == 1 ? 0 : (t % 3 * 1700 + i * i * (t % 2 ? 1 : 29)) % WORDS;
+    for (int i = 0; i < READ * WIDE; i++) target[i] = i % 5 - 2;
+    for (int i = 0; i < WIDE; i++) x[i] = 0.1 * i;
+    const int32_t *id = gsa_tape_upload(s->tape, ids, sizeof ids);
+    MUST(s, gsa_parameters_zero_gradients(s->parameters, &s->error));
+    rows = gsa_op_gather(s->tape, NULL, &s->table->value, id, READ, 0.5, 1);
+    y = gsa_op_square_error(s->tape, rows, gsa_tape_constant(s->tape, target, GSA_F64, READ, WIDE), 0.2);
+    if (whole) {
+        gsa_tensor *z = gsa_op_linear(s->tape, gsa_tape_constant(s->tape, x, GSA_F64, 1, WIDE),
+                                      gsa_op_view(s->tape, &s->table->value, 1, WORDS - 1), NULL);
+        y = gsa_op_add(s->tape, y, gsa_op_square_error(s->tape, z, gsa_tape_zeros(s->tape, 1, WORDS - 1), 1e-3));
+    }
+    MUST(s, gsa_tape_backward(s->tape, y, &s->error));
+    MUST(s, gsa_optimiser_step(&s->optimiser, 0.05, &s->norm, &s->error));
+}
+
+static void same_bits(table_side *a, table_side *b, const void *x, const void *y, const char *what, int t)
+{
+    static float p[2][WORDS * WIDE];
+    if (!x || !y) return;
+    ck_assert_int_eq(a->backend->download(a->backend, p[0], x, sizeof *p), GSA_OK);
+    ck_assert_int_eq(b->backend->download(b->backend, p[1], y, sizeof *p), GSA_OK);
+    for (int i = 0; i < WORDS * WIDE; i++)
+        ck_assert_msg(memcmp(&p[0][i], &p[1][i], sizeof(float)) == 0, "step %d: %s %d of row %d is %.9g by rows, else %.9g",
+                      t, what, i % WIDE, i / WIDE, (double)p[1][i], (double)p[0][i]);
+}
+
+static const struct {
+    int options, level, whole_at, again_at; /* steps; again: moments are as loaded */
+    double mean;
+} by_rows[] = {
+    { 0, -1, -1, -1, 0 }, { 0, -1, -1, 11, 0.9 }, { 2, -1, 7, -1, 0 },   { 4, -1, -1, 5, 0 }, { 6, -1, -1, 12, 0.5 },
+    { 5, -1, -1, -1, 0 }, { 1, -1, -1, -1, 0 },   { 0, 0, -1, 11, 0.9 }, { 2, 0, 20, 25, 0 },
+};
+
+START_TEST(rows_that_nothing_touched_stay_to_the_bit)
+{
+    table_side a, b;
+    const int level = by_rows[_i].level < 0 ? -1 : GSA_CPU_BEST;
+    gsa_optimiser_options o = options[by_rows[_i].options];
+    open_side(&a, &o, 0, level, by_rows[_i].mean);
+    open_side(&b, &o, 1, level, by_rows[_i].mean);
+    ck_assert_int_eq(b.table->value.marks != NULL, b.backend->shares_host_memory);
+    for (int t = 0; t < (b.table->value.marks ? STEPS : 2); t++) { /* a backend of its own memory is told nothing */
+        if (t == by_rows[_i].again_at) b.optimiser.rows_known = 0;
+        side_step(&a, t, t == by_rows[_i].whole_at);
+        side_step(&b, t, t == by_rows[_i].whole_at);
+        ck_assert_msg(memcmp(&a.norm, &b.norm, sizeof a.norm) == 0, "step %d: norms %.17g and %.17g", t, a.norm, b.norm);
+        same_bits(&a, &b, a.table->value.grad, b.table->value.grad, "gradient", t);
+        same_bits(&a, &b, a.table->value.data, b.table->value.data, "weight", t);
+        same_bits(&a, &b, a.optimiser.first[0], b.optimiser.first[0], "first moment", t);
+        same_bits(&a, &b, a.optimiser.second[0], b.optimiser.second[0], "second moment", t);
+        if (by_rows[_i].mean > 0) same_bits(&a, &b, a.average.mean[0], b.average.mean[0], "mean", t);
+    }
+    int moving = 0;
+    for (int r = 0; b.table->value.marks && r < WORDS; r++) moving += b.optimiser.moving[0][r];
+    if (by_rows[_i].whole_at < 0) ck_assert_int_lt(moving, WORDS / 4);
+    close_side(&a), close_side(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
+    static const gsa_test rows[] = { GSA_LOOP(rows_that_nothing_touched_stay_to_the_bit, GSA_COUNT(by_rows)) };
     static const gsa_test steps[] = { GSA_LOOP(follows_the_equations, GSA_COUNT(options)) };
     static const gsa_test numbers[] = { GSA_TEST(what_is_not_finite_changes_nothing_and_is_named) };
     static const gsa_test mean[] = { GSA_LOOP(the_mean_follows_the_weights, 2) };
     static const gsa_case cases[] = { GSA_CASE("steps", steps, 30), GSA_CASE("numbers", numbers, 30),
-                                      GSA_CASE("mean", mean, 30) };
+                                      GSA_CASE("mean", mean, 30), GSA_CASE("rows", rows, 30) };
     return gsa_run_suite("optimiser", cases, GSA_COUNT(cases), argc, argv);
 }
