@@ -120,9 +120,11 @@ static void check_ways(int level, int pattern, const gsa_attend_args *args)
 {
     const gsa_cpu_probe *probe = gsa_cpu_probe_of(level);
     if (!probe) return;
-    const int64_t banded = probe->banded_rows(args), tiled = probe->tiled_rows(args);
-    ck_assert_msg(banded >= patterns[pattern].banded && tiled >= patterns[pattern].tiled,
-                  "%s: %lld rows in bands, %lld in tiles", patterns[pattern].name, (long long)banded, (long long)tiled);
+    gsa_cpu_ways ways;
+    ck_assert(probe->ways(args, &ways));
+    ck_assert_msg(ways.banded >= patterns[pattern].banded && ways.tiled >= patterns[pattern].tiled,
+                  "%s: %lld rows in bands, %lld in tiles", patterns[pattern].name, (long long)ways.banded,
+                  (long long)ways.tiled);
 }
 
 static void attend(planes *x, int level, int count, int pattern, const gsa_edges *edges, const gsa_dropout *dropout)
