@@ -5,8 +5,6 @@
 #include "kernels/cpu/band.h"
 #include "kernels/cpu/kept.h"
 
-enum { STREAM_LEAST = 1 << 22 /* numbers of a plane that no cache keeps beside Q, K and V */ };
-
 typedef struct forward_band { /* some heads */
     const ref_attend *t;
     const cpu_band *band;
@@ -161,7 +159,7 @@ void GSA_CPU(band_forward)(const ref_attend *t, const cpu_band *band)
     cpu_places_of(t, band, 0, &x.k);
     cpu_places_of(t, band, 1, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
-    x.stream = t->dim % ASK_LINE == 0 && t->edges->rows * t->width >= STREAM_LEAST && (uintptr_t)t->args->out % 64 == 0;
+    x.stream = cpu_streams(t);
     for (x.first = 0; x.first < t->heads; x.first += HEADS) {
         x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
         score(&x);

@@ -10,7 +10,7 @@ void GSA_CPU(bundle_begin)(cpu_shelves *x, const ref_attend *t, int32_t first, i
     *x = (cpu_shelves){ .t = t, .first = first, .last = last, .sums = sums };
     x->work = sums ? GSA_CPU(bundle_backward) : GSA_CPU(bundle_forward);
     x->open = !t->args->weights && t->dim > 0;
-    x->ask = t->edges->rows * t->width >= BAND_LEAST;
+    x->ask = t->edges->rows * t->width >= ASK_LEAST;
 }
 
 /* Edge e of the bundle's row r. */
@@ -56,7 +56,7 @@ static void ask_row(const cpu_shelves *x, const void *plane, int64_t row)
     const float *at = (const float *)plane + row * t->width + (int64_t)x->first * t->dim,
                 *end = at + (int64_t)(x->last - x->first) * t->dim;
     if (plane)
-        for (; at < end; at += BAND_LINE) vec_ask(at);
+        for (; at < end; at += ASK_LINE) vec_ask(at);
 }
 
 /* What a row not far ahead will read. */

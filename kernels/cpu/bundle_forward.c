@@ -3,8 +3,6 @@
 #include <math.h>
 #include "kernels/cpu/bundle.h"
 
-enum { STREAM_LEAST = 1 << 22 /* numbers of a plane that no cache keeps beside Q, K and V */ };
-
 typedef struct forward_bundle { /* some heads */
     const ref_attend *t;
     const cpu_bundle *b;
@@ -165,7 +163,7 @@ void GSA_CPU(bundle_forward)(const cpu_shelves *shelves, const cpu_bundle *b)
     const ref_attend *t = shelves->t;
     forward_bundle x;
     x.t = t, x.b = b;
-    x.stream = t->dim % BAND_LINE == 0 && t->edges->rows * t->width >= STREAM_LEAST && (uintptr_t)t->args->out % 64 == 0;
+    x.stream = cpu_streams(t);
     for (x.first = 0; x.first < t->heads; x.first += HEADS) {
         x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
         const int ones = weigh(&x);

@@ -45,7 +45,7 @@ static inline void cpu_soon_over(cpu_soon *x, int64_t steps)
 }
 
 /* Some steps were taken. */
-static inline void cpu_ask(cpu_soon *x, int32_t steps)
+static inline void cpu_ask_soon(cpu_soon *x, int32_t steps)
 {
     for (x->due += x->rate * (float)steps; x->due >= 1 && x->lines > 0; x->due--, x->lines--) {
         const cpu_wanted *w = &x->each[x->wanted];

@@ -19,7 +19,7 @@ typedef struct piece_at {
     int64_t piece, from, end;
 } piece_at;
 
-/* Reads what a piece will want, whole rows one after another, or notes it for cpu_ask. */
+/* Reads what a piece will want, whole rows one after another, or notes it for cpu_ask_soon. */
 static void want_piece(const ref_attend *t, const cpu_sweeps *s, int32_t kind, cpu_reading *reading, piece_at at, int read)
 {
     const gsa_part *part = &t->args->parts[kind];
@@ -89,17 +89,17 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
             cpu_four four;
             if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four)) {
                 GSA_CPU(four_forward)(&four);
-                cpu_ask(&reading.soon, FOUR * four.places);
+                cpu_ask_soon(&reading.soon, FOUR * four.places);
                 i += FOUR - 1;
                 continue;
             }
             cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
             GSA_CPU(forward_short)(t, s->short_row[i], &block);
-            cpu_ask(&reading.soon, run->count);
+            cpu_ask_soon(&reading.soon, run->count);
         }
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             forward_long(t, x, s->long_part[i], from, end, all.first);
-            cpu_ask(&reading.soon, PIECE);
+            cpu_ask_soon(&reading.soon, PIECE);
         }
     }
     vec_stream_end();
@@ -155,16 +155,16 @@ static void backward_segment(const ref_attend *t, const cpu_sweeps *s, stretch a
             cpu_four four;
             if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four) &&
                 GSA_CPU(four_backward)(&four, first, last, sums)) {
-                cpu_ask(&reading.soon, FOUR * four.places);
+                cpu_ask_soon(&reading.soon, FOUR * four.places);
                 i += FOUR - 1;
                 continue;
             }
             backward_range(t, s->short_row[i], 0, INT32_MAX, first, last, sums);
-            cpu_ask(&reading.soon, cpu_range(t->edges, s->short_row[i])->count);
+            cpu_ask_soon(&reading.soon, cpu_range(t->edges, s->short_row[i])->count);
         }
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             backward_range(t, s->long_part[i].row, from, from + PIECE < all.end ? from + PIECE : all.end, first, last, sums);
-            cpu_ask(&reading.soon, PIECE);
+            cpu_ask_soon(&reading.soon, PIECE);
         }
     }
 }

@@ -166,9 +166,9 @@ static inline void cpu_tile_dots(float *s, const float *qt, const float *const *
     int32_t c = 0;
     for (; c + 8 <= count; c += 8) {
         cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 8);
-        cpu_ask(soon, 8);
+        cpu_ask_soon(soon, 8);
     }
-    cpu_ask(soon, count - c);
+    cpu_ask_soon(soon, count - c);
     if (c + 4 <= count) cpu_tile_dots_some(s + c * LANES, qt, x + c, at, dim, 4), c += 4;
     if (c == count) return;
     const float *last[4]; /* one column alone would wait for each multiplication */
@@ -217,7 +217,7 @@ static inline void cpu_score_fours(const ref_attend *t, const cpu_columns *c, fl
     cpu_four_rows(s + r, q + r * t->width, t->width, scale, x, at, c->mask, 15u << r, c->count, vectors, whole, cut.end)
         CPU_BY_CUT(cut, FOUR)
 #undef FOUR
-        cpu_ask(soon, c->count / QUADS);
+        cpu_ask_soon(soon, c->count / QUADS);
     }
 }
 

@@ -38,7 +38,7 @@ static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x, cons
                 (void)*(const volatile float *)((const float *)plane[p] + r * t->width + i);
 }
 
-/* Notes the same for cpu_ask. */
+/* Notes the same for cpu_ask_soon. */
 static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane, int64_t row, int64_t last)
 {
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
