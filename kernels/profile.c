@@ -37,6 +37,17 @@ void gsa_profile_end(gsa_profile *profile, int part, gsa_profile_mark began)
     if (profile) add_since(&profile->part[profile->now][part], began, now());
 }
 
+gsa_profile_mark gsa_profile_thread(const gsa_profile *profile)
+{
+    if (!profile) return (gsa_profile_mark){ 0 };
+    return (gsa_profile_mark){ seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_THREAD_CPUTIME_ID) };
+}
+
+void gsa_profile_beside(gsa_profile *profile, int part, gsa_profile_mark took)
+{
+    if (profile) add_since(&profile->beside[profile->now][part], (gsa_profile_mark){ 0 }, took);
+}
+
 void gsa_profile_enter(gsa_profile *profile, int section)
 {
     if (!profile) return;
@@ -53,7 +64,7 @@ const char *gsa_profile_name(int part)
         GSA_BACKEND_CALLS(NAME)
 #undef NAME
             "order",
-        "batch", "graph"
+        "batch", "graph", "wait"
     };
     return names[part];
 }

@@ -2,7 +2,8 @@
  *
  * Law.  A gsa_profile is the caller's, zeroed before use, and one thread's. Where it is NULL nothing is timed and nothing is spent.
  *       Seconds are of the wall's clock; `processor` of the process, all its threads together, which another process's load does not
- *       lengthen. Parts of a section do not overlap; what they leave of its time is the program's own.
+ *       lengthen. Parts of a section do not overlap; what they leave of its time is the program's own. What another thread did in that
+ *       time stands in `beside`; the processor's time that it took is in the parts', too, and in the section's.
  *       A device that queues its work (CUDA) returns before it is done: there a call's time says nothing. */
 #ifndef GSA_PROFILE_H
 #define GSA_PROFILE_H
@@ -21,6 +22,7 @@ enum gsa_profile_part { /* the backend's calls first, by the names of the table 
                             GSA_PROFILE_ORDER, /* examples shuffled and cut into batches */
                         GSA_PROFILE_FILL,      /* a batch's examples read, encoded and laid out */
                         GSA_PROFILE_GRAPH,     /* its patterns made, or found in the cache, and joined */
+                        GSA_PROFILE_WAIT,      /* until another thread had done both */
                         GSA_PROFILE_PARTS
 };
 
@@ -36,12 +38,13 @@ typedef struct gsa_profile_mark {
 
 typedef struct gsa_profile {
     gsa_profile_time part[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS];
+    gsa_profile_time beside[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS]; /* in a thread of its own; processor: of that thread */
     gsa_profile_time section[GSA_PROFILE_SECTIONS]; /* calls: how often it was entered */
     gsa_profile_mark entered;
     int32_t now, zero; /* the section */
 } gsa_profile;
 
-/* "gemm", ..., "order", "batch", "graph" */
+/* "gemm", ..., "order", "batch", "graph", "wait" */
 const char *gsa_profile_name(int part);
 
 /* From here on time counts for `section`; what passed since the last call for the one before. */
@@ -49,6 +52,9 @@ void gsa_profile_enter(gsa_profile *profile, int section);
 /* Around what the host does: mark = begin, ..., end(part, mark). */
 gsa_profile_mark gsa_profile_begin(const gsa_profile *profile);
 void gsa_profile_end(gsa_profile *profile, int part, gsa_profile_mark began);
+/* In another thread: its clocks, whose differences the profile's own thread hands over later. */
+gsa_profile_mark gsa_profile_thread(const gsa_profile *profile);
+void gsa_profile_beside(gsa_profile *profile, int part, gsa_profile_mark took);
 
 /* A backend whose calls are those of `inner`, timed. It owns `inner`, also where it cannot be made; the profile must outlive it. */
 gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend, gsa_error *error);

@@ -44,7 +44,8 @@ typedef struct shown_part {
 typedef struct summary {
     shown_part part[GSA_PROFILE_PARTS + 1];
     int count;
-    gsa_profile_time whole, product, batch;
+    gsa_profile_time whole, product;
+    gsa_profile_time batch, beside; /* building batches: in the section's time, and in a thread of its own meanwhile */
 } summary;
 
 static int by_time(const void *a, const void *b)
@@ -69,8 +70,11 @@ static summary summarise(const gsa_profile *profile, int section)
         s.part[s.count++] = (shown_part){ gsa_profile_name(p), *time };
         add(&rest.time, time, -1);
     }
-    add(&s.batch, &profile->part[section][GSA_PROFILE_FILL], 1);
-    add(&s.batch, &profile->part[section][GSA_PROFILE_GRAPH], 1);
+    static const int building[] = { GSA_PROFILE_FILL, GSA_PROFILE_GRAPH, GSA_PROFILE_WAIT };
+    for (size_t i = 0; i < sizeof building / sizeof *building; i++) {
+        add(&s.batch, &profile->part[section][building[i]], 1);
+        add(&s.beside, &profile->beside[section][building[i]], 1);
+    }
     qsort(s.part, (size_t)s.count, sizeof *s.part, by_time);
     s.part[s.count++] = rest;
     return s;
@@ -101,10 +105,11 @@ static json_t *section_json(const gsa_profile *profile, int section)
         json_object_set_new(part, "share", json_real(ratio(s.part[i].time.seconds, s.whole.seconds)));
         json_object_set_new(parts, s.part[i].name, part);
     }
-    json_t *object =
-        json_pack("{s:f, s:f, s:f, s:f}", "per_product", ratio(s.whole.seconds, s.product.seconds), "per_product_processor",
-                  ratio(s.whole.processor, s.product.processor), "batch_share", ratio(s.batch.seconds, s.whole.seconds),
-                  "batch_share_processor", ratio(s.batch.processor, s.whole.processor));
+    json_t *object = json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:f}", "per_product", ratio(s.whole.seconds, s.product.seconds), "per_product_processor",
+        ratio(s.whole.processor, s.product.processor), "batch_share", ratio(s.batch.seconds, s.whole.seconds),
+        "batch_share_processor", ratio(s.batch.processor, s.whole.processor), "ahead_share",
+        ratio(s.beside.seconds, s.whole.seconds), "ahead_share_processor", ratio(s.beside.processor, s.whole.processor));
     json_object_update_new(object, time_json(&s.whole));
     json_object_set_new(object, "parts", parts);
     return object;
@@ -135,8 +140,12 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
     gsa_output_format(out, "  %lld steps in %.3f s (processor %.3f s): %.2f times the products' time (processor %.2f)\n",
                       (long long)s.whole.calls, s.whole.seconds, s.whole.processor,
                       ratio(s.whole.seconds, s.product.seconds), ratio(s.whole.processor, s.product.processor));
-    gsa_output_format(out, "  building batches (batch, graph): %.2f%% of the steps' time (processor %.2f%%)\n",
+    gsa_output_format(out, "  building batches (batch, graph, wait): %.2f%% of the steps' time (processor %.2f%%)\n",
                       100 * ratio(s.batch.seconds, s.whole.seconds), 100 * ratio(s.batch.processor, s.whole.processor));
+    if (s.beside.seconds > 0)
+        gsa_output_format(out, "  ahead, in a thread of its own: as long as %.2f%% of the steps' time (processor %.2f%%)\n",
+                          100 * ratio(s.beside.seconds, s.whole.seconds),
+                          100 * ratio(s.beside.processor, s.whole.processor));
     gsa_output_format(out, "  outside of steps: evaluation on dev %.3f s; reading, order, reports, test %.3f s\n",
                       judged->seconds, rest->seconds);
     return GSA_OK;

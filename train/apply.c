@@ -138,22 +138,31 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
 
 /* ---- prediction -------------------------------------------------------------------------------------------------------------- */
 
+/* Lines from .. from + count - 1, as many as there are: their numbers stand in one array, one after the other. */
+static gsa_wanted lines_from(const int64_t *number, int64_t lines, int64_t from, int64_t count)
+{
+    const int64_t left = from < lines ? lines - from : 0;
+    return (gsa_wanted){ .split = GSA_SPLIT_TEST,
+                         .count = (int32_t)(left < count ? left : count),
+                         .example = number + lines - left };
+}
+
 static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
 {
     const gsa_batches_options limits = gsa_session_batches(s);
-    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST);
+    const int64_t lines = s->task->examples(s->self, GSA_SPLIT_TEST);
     const int64_t most = limits.batch > 0 ? limits.batch : 64;
-    int64_t *example = gsa_alloc(s->system, (size_t)most, sizeof *example);
+    int64_t *number = gsa_alloc(s->system, (size_t)lines, sizeof *number);
     if (s->task->opening) gsa_output_text(output, s->task->opening);
-    gsa_status status = example ? GSA_OK : gsa_out_of_memory(error, "a batch", most * 8);
-    for (int64_t from = 0; from < examples && status == GSA_OK; from += most) {
-        const int64_t count = examples - from < most ? examples - from : most;
-        for (int64_t i = 0; i < count; i++) example[i] = from + i;
-        status = gsa_session_outputs(s, GSA_SPLIT_TEST, example, (int32_t)count, error);
+    gsa_status status = number ? GSA_OK : gsa_out_of_memory(error, "the lines' numbers", lines * 8);
+    for (int64_t i = 0; i < lines && number; i++) number[i] = i;
+    for (int64_t from = 0; from < lines && status == GSA_OK; from += most) {
+        const gsa_wanted now = lines_from(number, lines, from, most), next = lines_from(number, lines, from + most, most);
+        status = gsa_session_compute(s, &now, next.count ? &next : NULL, error);
         if (status == GSA_OK) s->task->print(s->self, s->out, &s->batch, output);
     }
     if (s->task->closing) gsa_output_text(output, s->task->closing);
-    gsa_release(s->system, example);
+    gsa_release(s->system, number);
     return status;
 }
 

@@ -248,19 +248,17 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
 
 /* ---- between two steps ------------------------------------------------------------------------------------------------------- */
 
-/* Called after a step: notes what it made due. */
-static void note_due(gsa_trainer *t)
+int64_t gsa_trainer_due(const gsa_trainer *t, int64_t step, int64_t cursor)
 {
     const gsa_recipe_values *v = values(t);
-    gsa_run_counts *c = &t->counts;
-    const int epoch_ends = c->cursor >= t->batches.count;
+    const int epoch_ends = cursor >= t->batches.count;
     const int last =
-        (v->train_max_steps > 0 && c->step >= v->train_max_steps) || (epoch_ends && c->epoch + 1 >= v->train_epochs);
-    if (epoch_ends) c->due |= GSA_DUE_EPOCH;
-    if (last || (v->train_eval_every ? c->step % v->train_eval_every == 0 : epoch_ends)) c->due |= GSA_DUE_EVALUATION;
-    if (last || (v->train_checkpoint_every ? c->step % v->train_checkpoint_every == 0 : epoch_ends))
-        c->due |= GSA_DUE_CHECKPOINT;
-    if (t->options->steps_alone) c->due &= GSA_DUE_EPOCH;
+        (v->train_max_steps > 0 && step >= v->train_max_steps) || (epoch_ends && t->counts.epoch + 1 >= v->train_epochs);
+    int64_t due = epoch_ends ? GSA_DUE_EPOCH : 0;
+    if (t->options->steps_alone) return due;
+    if (last || (v->train_eval_every ? step % v->train_eval_every == 0 : epoch_ends)) due |= GSA_DUE_EVALUATION;
+    if (last || (v->train_checkpoint_every ? step % v->train_checkpoint_every == 0 : epoch_ends)) due |= GSA_DUE_CHECKPOINT;
+    return due;
 }
 
 /* The result tells of the best model where that one is kept, else of the last. */
@@ -342,7 +340,7 @@ static gsa_status advance(gsa_trainer *t, gsa_error *error)
     gsa_status status = gsa_trainer_step(t, error);
     gsa_profile_enter(t->options->profile, GSA_PROFILE_REST);
     if (status != GSA_OK) return status;
-    note_due(t);
+    t->counts.due |= gsa_trainer_due(t, t->counts.step, t->counts.cursor);
     return every > 0 && t->counts.step % every == 0 ? gsa_trainer_report_step(t, error) : GSA_OK;
 }
 

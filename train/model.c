@@ -286,10 +286,8 @@ static void run_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *rea
     gsa_model_forward(m->net, m->tape, m->graph, rows, readouts);
 }
 
-/* The batch's graphs; 0 after a failure, which the tape takes. */
-static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
+gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch, gsa_model_batch *graph, gsa_error *error)
 {
-    gsa_error error;
     gsa_model_sequence sequences[GSA_BATCH_SEQUENCES];
     for (int s = 0; s < m->plan.n_sequences; s++) {
         const gsa_minibatch_sequence *from = &batch->sequence[s];
@@ -299,8 +297,18 @@ static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
                                              .group = from->grouped ? from->group : NULL,
                                              .number = from->number };
     }
+    return gsa_model_batch_build(graph, m->cache, NULL, sequences, error);
+}
+
+/* Once a forward pass; 0 after a failure, which the tape takes. */
+static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
+{
+    gsa_error error;
+    const int joined = m->joined;
+    m->joined = 0;
+    if (joined) return 1;
     const gsa_profile_mark began = gsa_profile_begin(m->profile);
-    const gsa_status status = gsa_model_batch_build(m->graph, m->cache, NULL, sequences, &error);
+    const gsa_status status = gsa_learner_join(m, batch, m->graph, &error);
     gsa_profile_end(m->profile, GSA_PROFILE_GRAPH, began);
     if (status != GSA_OK) gsa_tape_fail(m->tape, status, "%s", error.text);
     return status == GSA_OK;

@@ -28,7 +28,8 @@ typedef struct gsa_learner {
     gsa_cache *cache;
     gsa_parameter *weight[2], *bias[2]; /* the head's Linears; [0] is NULL where there is one */
     int32_t reads_text, tied;           /* tied: weight[1] is an embedding */
-    int32_t n_taps, zero;               /* layers of the head's run below its last, with losses of their own */
+    int32_t n_taps;                     /* layers of the head's run below its last, with losses of their own */
+    int32_t joined;                     /* 1: `graph` is already the next forward pass's batch */
     int *tap;                           /* [n_taps] 0, 1, 2, ... */
     gsa_tensor **tapped;                /* [n_taps] what the head makes of them, in the last forward pass of training */
     double done;                        /* share of the planned steps; the trainer sets it */
@@ -40,6 +41,8 @@ gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe
                               const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error);
 void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
+/* The batch's graphs. Any thread, beside a forward pass of another batch on other graphs. */
+gsa_status gsa_learner_join(const gsa_learner *model, const gsa_minibatch *batch, gsa_model_batch *graph, gsa_error *error);
 /* [targets, outputs] on the model's tape, which the caller has reset. Failures are the tape's. */
 gsa_tensor *gsa_learner_forward(gsa_learner *model, const gsa_minibatch *batch);
 /* [rows, outputs] of the features [rows, ...], without dropout: outside of training. */

@@ -148,6 +148,8 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK)
         status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
     s->model.profile = options->profile;
+    if (status == GSA_OK && s->recipe.values.train_prefetch)
+        status = gsa_prefetch_create(system, &s->model, &s->prefetch, error);
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
     const char *from = options->checkpoint ? options->checkpoint : s->start;
@@ -160,6 +162,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
 void gsa_session_release(gsa_session *session)
 {
     gsa_session *s = session;
+    gsa_prefetch_release(s->prefetch);
     gsa_learner_release(&s->model);
     if (s->self) s->task->destroy(s->self);
     if (s->owns_backend && s->backend) gsa_backend_release(s->backend);
@@ -181,32 +184,60 @@ static gsa_tensor *judged(gsa_session *s, gsa_tensor *out)
     return gsa_op_surprise(s->model.tape, out, gsa_tape_upload(s->model.tape, s->batch.label, bytes));
 }
 
-gsa_status gsa_session_fill(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
+/* 1: it was made ahead, or could not be, which *status says. */
+static int take_ahead(gsa_session *s, const gsa_wanted *wanted, gsa_status *status, gsa_error *error)
 {
+    if (!s->prefetch) return 0;
     const gsa_profile_mark began = gsa_profile_begin(s->profile);
-    const gsa_status status = s->task->fill(s->self, split, example, count, &s->batch, error);
+    const int taken = gsa_prefetch_take(s->prefetch, wanted, &s->batch, status, error);
+    gsa_profile_end(s->profile, GSA_PROFILE_WAIT, began);
+    return taken;
+}
+
+gsa_status gsa_session_fill(gsa_session *s, const gsa_wanted *wanted, gsa_error *error)
+{
+    gsa_status status;
+    s->model.joined = 0;
+    if (take_ahead(s, wanted, &status, error)) return status;
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    s->batch.first = wanted->first;
+    status = s->task->fill(s->self, wanted->split, wanted->example, wanted->count, &s->batch, error);
     gsa_profile_end(s->profile, GSA_PROFILE_FILL, began);
     return status;
 }
 
-gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
+void gsa_session_ask(gsa_session *s, const gsa_wanted *next)
 {
-    s->batch.first = 0;
-    gsa_status status = gsa_session_fill(s, split, example, count, error);
-    if (status != GSA_OK) return status;
+    if (s->prefetch && next) gsa_prefetch_ask(s->prefetch, next);
+}
+
+static gsa_status out_room(gsa_session *s, gsa_error *error)
+{
     const int64_t values = s->batch.targets * (s->task->surprise ? 1 : s->model.plan.outputs);
-    if (values > s->out_room || !s->out) {
-        gsa_release(s->system, s->out);
-        s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
-        s->out_room = s->out ? values : 0;
-        if (!s->out) return gsa_out_of_memory(error, "the outputs", values * 8);
-    }
+    if (values <= s->out_room && s->out) return GSA_OK;
+    gsa_release(s->system, s->out);
+    s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
+    s->out_room = s->out ? values : 0;
+    return s->out ? GSA_OK : gsa_out_of_memory(error, "the outputs", values * 8);
+}
+
+gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next, gsa_error *error)
+{
+    gsa_status status = gsa_session_fill(s, wanted, error);
+    if (status == GSA_OK) status = out_room(s, error);
+    if (status != GSA_OK) return status;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
+    gsa_session_ask(s, next);
     gsa_tensor *out = judged(s, gsa_learner_forward(&s->model, &s->batch));
     status = gsa_tape_status(s->model.tape, error);
     if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
     if (status != GSA_OK || !s->task->decode) return status;
-    return s->task->decode(s->self, split, s->model.tape, out, s->out, &s->batch, error);
+    return s->task->decode(s->self, wanted->split, s->model.tape, out, s->out, &s->batch, error);
+}
+
+gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count, gsa_error *error)
+{
+    return gsa_session_compute(s, &(gsa_wanted){ .split = split, .count = count, .example = example }, NULL, error);
 }
 
 gsa_batches_options gsa_session_batches(const gsa_session *s)
@@ -250,21 +281,30 @@ static gsa_status place_outcomes(const gsa_session *s, int split, int64_t exampl
     return GSA_OK;
 }
 
-static gsa_status score_batch(gsa_session *s, int split, const int64_t *example, int64_t count, gsa_score *score,
+static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next, gsa_score *score,
                               const int64_t *first, gsa_score *outcome, gsa_error *error)
 {
-    const int64_t units = gsa_task_units(s->task, s->self, split, example, count);
-    gsa_status status = gsa_session_outputs(s, split, example, (int32_t)count, error);
+    const int64_t *example = wanted->example,
+                  units = gsa_task_units(s->task, s->self, wanted->split, example, wanted->count);
+    gsa_status status = gsa_session_compute(s, wanted, next, error);
     if (status == GSA_OK) status = unit_room(s, units, error);
     if (status != GSA_OK) return status;
     s->task->score(s->self, s->out, &s->batch, s->unit);
     for (int64_t u = 0; u < units; u++) gsa_score_add(score, &s->unit[u]);
-    for (int64_t i = 0, from = 0; outcome && i < count; i++) {
-        const int64_t own = gsa_task_units(s->task, s->self, split, &example[i], 1);
+    for (int64_t i = 0, from = 0; outcome && i < wanted->count; i++) {
+        const int64_t own = gsa_task_units(s->task, s->self, wanted->split, &example[i], 1);
         memcpy(outcome + first[example[i]], s->unit + from, (size_t)own * sizeof *outcome);
         from += own;
     }
     return GSA_OK;
+}
+
+/* Batch `index` of an evaluation. */
+static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index)
+{
+    int64_t count;
+    const int64_t *example = gsa_batches_at(batches, index, &count);
+    return (gsa_wanted){ .split = split, .count = (int32_t)count, .example = example };
 }
 
 gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_score *outcome, gsa_error *error)
@@ -281,10 +321,10 @@ gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_sc
     status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples, &batches, error);
     if (status == GSA_OK) gsa_batches_plain(&batches);
     for (int64_t b = 0; status == GSA_OK && b < batches.count; b++) {
-        int64_t count;
-        const int64_t *example = gsa_batches_at(&batches, b, &count);
+        const gsa_wanted now = wanted_at(&batches, split, b),
+                         next = wanted_at(&batches, split, b + 1 < batches.count ? b + 1 : b);
         if (s->stop && *s->stop) status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during an evaluation");
-        else status = score_batch(s, split, example, count, score, first, outcome, error);
+        else status = score_batch(s, &now, b + 1 < batches.count ? &next : NULL, score, first, outcome, error);
     }
     gsa_batches_release(&batches);
     gsa_release(s->system, first);

@@ -3,7 +3,7 @@
 #define GSA_SESSION_H
 #include <signal.h>
 #include "train/batches.h"
-#include "train/model.h"
+#include "train/prefetch.h"
 
 typedef struct gsa_session_options {
     const char *recipe;     /* or NULL: the config.ini of `checkpoint` */
@@ -33,6 +33,7 @@ typedef struct gsa_session {
     char *start;    /* the checkpoint that train.start names; NULL: none, or one was given */
     char *inputs;   /* hashes of the patterns' files (inputs.h) */
     gsa_minibatch batch;
+    gsa_prefetch *prefetch; /* NULL with train.prefetch = 0 */
     double *out; /* a batch's outputs on the host */
     int64_t out_room;
     gsa_score *unit; /* a batch's units */
@@ -45,10 +46,14 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                               gsa_error *error);
 void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 
-/* Examples into session->batch, whose `first` is set. */
-gsa_status gsa_session_fill(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
+/* Examples into session->batch. */
+gsa_status gsa_session_fill(gsa_session *session, const gsa_wanted *wanted, gsa_error *error);
+/* Once the tape was reset for that batch: the one that is likely to follow, or NULL. */
+void gsa_session_ask(gsa_session *session, const gsa_wanted *next);
 /* Outputs of some examples into session->out, without dropout: rows of out, or with task->surprise a number a target. */
 gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
+/* The same, where it is known what is likely to follow (or NULL). */
+gsa_status gsa_session_compute(gsa_session *session, const gsa_wanted *wanted, const gsa_wanted *next, gsa_error *error);
 /* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores nothing. `outcome`, where not NULL,
  * receives each unit's score, example after example as they are numbered: gsa_session_units of them. */
 gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, gsa_score *outcome, gsa_error *error);

@@ -49,18 +49,40 @@ static gsa_status read_losses(gsa_trainer *t, int64_t pieces, double *sum, gsa_e
 
 /* ---- forward and backward -------------------------------------------------------------------------------------------------------- */
 
+/* The piece of a global batch's `count` examples that starts at `from`. */
+static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+{
+    const int64_t to = gsa_batches_piece(&t->batches, example, count, from);
+    return (gsa_wanted){
+        .split = GSA_SPLIT_TRAIN, .count = (int32_t)(to - from), .first = (int32_t)from, .example = example + from
+    };
+}
+
+/* Has the piece that ends at `to` another one behind it, in this global batch or in the next? Not where an evaluation, which has batches
+ * of its own, or an epoch, which has another order, comes first. */
+static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to, gsa_wanted *next)
+{
+    const int64_t cursor = t->counts.cursor + 1, step = t->counts.step + 1;
+    if (to == count) {
+        if (step >= t->schedule.steps || gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION)) return 0;
+        example = gsa_batches_at(&t->batches, cursor, &count);
+        to = 0;
+    }
+    *next = piece_at(t, example, count, to);
+    return 1;
+}
+
 /* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of the global batch. */
-static gsa_status piece(gsa_trainer *t, int64_t number, const int64_t *example, int64_t from, int64_t to, double scale,
+static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted, const gsa_wanted *next, double scale,
                         gsa_error *error)
 {
     gsa_session *s = &t->session;
     gsa_backend *b = s->backend;
-    const int32_t count = (int32_t)(to - from);
-    s->batch.first = (int32_t)from;
-    gsa_status status = gsa_session_fill(s, GSA_SPLIT_TRAIN, example + from, count, error);
+    gsa_status status = gsa_session_fill(s, wanted, error);
     if (status != GSA_OK) return status;
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
+    gsa_session_ask(s, next);
     s->model.done = (double)t->counts.step / (double)t->schedule.steps;
     gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
@@ -87,10 +109,13 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
     int64_t number = 0;
     gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
-    for (int64_t from = 0, to; from < count && status == GSA_OK; from = to) {
-        to = gsa_batches_piece(&t->batches, example, count, from);
+    for (int64_t from = 0; from < count && status == GSA_OK;) {
+        gsa_wanted next;
+        const gsa_wanted wanted = piece_at(t, example, count, from);
+        from += wanted.count;
         if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
-        status = piece(t, number++, example, from, to, scale, error);
+        const int more = next_piece(t, example, count, from, &next);
+        status = piece(t, number++, &wanted, more ? &next : NULL, scale, error);
     }
     return status;
 }

@@ -54,6 +54,8 @@ typedef struct gsa_trainer {
     char *metric; /* "dev_accuracy" */
 } gsa_trainer;
 
+/* driver.c: what is due (gsa_due) once so many steps are done, of them so many in this epoch. */
+int64_t gsa_trainer_due(const gsa_trainer *t, int64_t step, int64_t cursor);
 /* step.c */
 void gsa_trainer_drop_losses(gsa_trainer *t);
 /* state.c */

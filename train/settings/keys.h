@@ -96,6 +96,8 @@
     KEY(train, select, CHOICE, 0, 0, "best,last", "best", "the model that is kept and tested: best on dev, or the last")    \
     KEY(train, label_smoothing, REAL, 0, 0.99, NULL, "0",                                                                   \
         "language modelling, translation: share of each target that is spread over all classes, in training")                            \
+    KEY(train, prefetch, BOOL, 0, 0, NULL, "1",                                                                             \
+        "1: a thread of its own builds the next batch while this one is computed; no result depends on it")                 \
     KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
     KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
     KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \
