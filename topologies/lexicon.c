@@ -1,12 +1,14 @@
 /* lexicon.c - a word list as an automaton over characters (Aho and Corasick 1975).
  *
- * A state is a beginning of words, the root the empty one. States are numbered level by level, so that the children of one
- * stand together, in the order of their characters: no pointers, no gaps, 16 bytes a state. Where a state has no child by a
- * character, the text goes on from `fail`, the longest proper ending of the state that is a state too. `word` is the
- * longest word that the state ends with; the shorter ones hang on it. Characters have numbers of their own, from 1: first
- * those that words start with, so that the root's child by character c is state c.
- * Open: time O(bytes of the file), but for the sorting of children. Match: O(bytes of the text + places found) times the
- * logarithm of a state's children, which one search costs; no memory. */
+ * A state is a beginning of words, the root the empty one. Where a state has no child by a character, the text goes on from
+ * `fail`, the longest proper ending of the state that is a state too. The words that a state ends with are itself, where it
+ * is one, and what hangs on `shorter`, the longest proper ending that is a word. Characters have numbers of their own, from 1.
+ * A text that is matched once in a while finds nothing of this in the caches: what counts is how many lines of memory a
+ * character touches. So a state is its place in one hash table by (parent, character), 16 bytes that hold all there is to know
+ * of it, and the root's child by a character stands beside the character's number. While it is built, states are numbered
+ * level by level instead, so that the children of one stand together, in the order of their characters.
+ * Open: time O(bytes of the file), but for the sorting of children. Match: O(bytes of the text + places found), one probe
+ * of the table a character and one more for each `fail`, of which there are as many as characters at most; no memory. */
 #include "lexicon.h"
 #include <inttypes.h>
 #include <string.h>
@@ -17,44 +19,64 @@ enum { ROOT = 0, CODES = 0x110000, PAGE = 256, PAGES = CODES / PAGE };
 enum { RING = 256 }; /* a power of 2, at least the characters of the longest word */
 static const int64_t file_limit = INT64_C(1) << 28;
 
-typedef struct gsa_state {
-    uint32_t first; /* its children are first .. (the next state's first) - 1 */
-    uint32_t fail, word;
-} gsa_state;
+typedef struct gsa_letter {
+    uint32_t number; /* 0: in no word */
+    uint32_t start;  /* the root's child, or ROOT */
+} gsa_letter;
 
-typedef struct gsa_ending { /* a word at the end of what was read */
-    uint32_t next;          /* the next shorter one, 0: no other */
-    int32_t characters;
-} gsa_ending;
+typedef struct gsa_state {
+    uint32_t parent;
+    uint32_t
+        last; /* its last character, and above it the characters of the word that it is, 0: it is none. An empty place: 0 */
+    uint32_t fail, shorter;
+} gsa_state;
+enum { CHARACTER = (1 << 21) - 1, HAS_CHILDREN = 1 << 21, LENGTH_SHIFT = 24 }; /* of `last` */
 
 struct gsa_lexicon {
     const gsa_system *system;
     uint16_t page[PAGES]; /* of a code point, 0: an empty one */
-    uint32_t *number;     /* [pages][PAGE]: the character's, 0: in no word */
+    gsa_letter *letter;   /* [pages][PAGE] */
     int64_t pages;
-    uint32_t starts;     /* characters 1 .. starts begin words */
-    gsa_state *state;    /* [states + 1]: the last ends the children of the last but one */
-    uint32_t *character; /* [states]: the last one of the state */
-    gsa_ending *ending;  /* [words + 1]; 0 is none */
-    int64_t states, words;
+    gsa_state *state; /* [places]: number 1 is the first, 0 is the root */
+    uint32_t places;
+    int64_t states, words; /* states: with the root */
 };
 
-static inline uint32_t *number_of(const gsa_lexicon *x, uint32_t code)
+static inline gsa_letter *letter_of(const gsa_lexicon *x, uint32_t code)
 {
-    return &x->number[(int64_t)x->page[code / PAGE] * PAGE + code % PAGE];
+    return &x->letter[(int64_t)x->page[code / PAGE] * PAGE + code % PAGE];
+}
+
+/* Where the search for a child begins. */
+static inline uint32_t place_of(const gsa_lexicon *x, uint32_t parent, uint32_t character)
+{
+    uint32_t hash = parent * 0x9e3779b1u ^ character * 0x85ebca6bu;
+    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
+    return (uint32_t)((uint64_t)(hash ^ hash >> 13) * x->places >> 32);
+}
+
+static inline uint32_t child_of(const gsa_lexicon *x, uint32_t parent, uint32_t character)
+{
+    for (uint32_t i = place_of(x, parent, character);; i = i + 1 < x->places ? i + 1 : 0) {
+        const gsa_state *state = &x->state[i];
+        if (state->last == 0) return ROOT;
+        if (state->parent == parent && (state->last & CHARACTER) == character) return i + 1;
+    }
+}
+
+static inline const gsa_state *state_at(const gsa_lexicon *x, uint32_t state)
+{
+    return &x->state[state - 1];
 }
 
 /* The child of the state, or of its longest ending that has one, by this character; else the root. */
-static inline uint32_t step(const gsa_lexicon *x, uint32_t state, uint32_t character)
+static inline uint32_t step(const gsa_lexicon *x, uint32_t state, gsa_letter letter)
 {
-    for (; state != ROOT; state = x->state[state].fail) {
-        uint32_t low = x->state[state].first, count = x->state[state + 1].first - low;
-        if (count == 0) continue;
-        for (; count > 1; count -= count / 2) /* the last child that is not beyond, without a branch */
-            low = x->character[low + count / 2] <= character ? low + count / 2 : low;
-        if (x->character[low] == character) return low;
+    for (; state != ROOT; state = state_at(x, state)->fail) {
+        const uint32_t child = state_at(x, state)->last & HAS_CHILDREN ? child_of(x, state, letter.number) : ROOT;
+        if (child != ROOT) return child;
     }
-    return character <= x->starts ? character : ROOT;
+    return letter.start;
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------ */
@@ -154,9 +176,17 @@ typedef struct gsa_spelling { /* a word in numbers of characters */
     int64_t count;
 } gsa_spelling;
 
+typedef struct gsa_beginning { /* a state, while levels are numbered */
+    uint32_t first;            /* its children are first .. (the next one's first) - 1 */
+    uint32_t fail, shorter;
+} gsa_beginning;
+
 typedef struct gsa_growing {
     gsa_lexicon *x;
-    gsa_slice *text; /* [words]: in the file */
+    uint32_t starts;      /* characters 1 .. starts begin words: the root's child by character c is state c */
+    gsa_beginning *state; /* [states + 1]: the last ends the children of the last but one */
+    uint32_t *last;       /* [states]: as in gsa_state */
+    gsa_slice *text;      /* [words]: in the file */
     int64_t words, characters;
     uint32_t *character;        /* [characters]: of all words */
     gsa_spelling *word, *spare; /* [words] each */
@@ -184,36 +214,35 @@ static gsa_status mark_characters(gsa_growing *g, gsa_error *error)
             x->page[code_at(at, &bytes) / PAGE] = 1;
     x->pages = 1;
     for (int p = 0; p < PAGES; p++) x->page[p] = x->page[p] ? (uint16_t)x->pages++ : 0;
-    x->number = gsa_alloc_zero(x->system, (size_t)x->pages, PAGE * sizeof *x->number);
-    if (!x->number) return gsa_out_of_memory(error, "the characters of a lexicon", x->pages * PAGE * 4);
+    x->letter = gsa_alloc_zero(x->system, (size_t)x->pages, PAGE * sizeof *x->letter);
+    if (!x->letter) return gsa_out_of_memory(error, "the characters of a lexicon", x->pages * PAGE * 8);
     for (int64_t w = 0; w < g->words; w++)
         for (const char *start = g->text[w].at, *at = start; at < start + g->text[w].bytes; at += bytes)
-            *number_of(x, code_at(at, &bytes)) |= at == start ? 2 : 1;
+            letter_of(x, code_at(at, &bytes))->number |= at == start ? 2 : 1;
     return GSA_OK;
 }
 
-static void number_characters(gsa_lexicon *x)
+static void number_characters(gsa_growing *g)
 {
+    gsa_lexicon *x = g->x;
     uint32_t starting = 0, other = 0;
     const int64_t count = x->pages * PAGE;
-    for (int64_t i = 0; i < count; i++) starting += x->number[i] > 1;
-    x->starts = starting;
-    starting = 0;
+    for (int64_t i = 0; i < count; i++) g->starts += x->letter[i].number > 1;
     for (int64_t i = 0; i < count; i++)
-        if (x->number[i]) x->number[i] = x->number[i] > 1 ? ++starting : x->starts + ++other;
+        if (x->letter[i].number) x->letter[i].number = x->letter[i].number > 1 ? ++starting : g->starts + ++other;
 }
 
 static gsa_status spell_words(gsa_growing *g, gsa_error *error)
 {
     gsa_status status = mark_characters(g, error);
     if (status != GSA_OK) return status;
-    number_characters(g->x);
+    number_characters(g);
     uint32_t *next = g->character;
     for (int64_t w = 0; w < g->words; w++) {
         int32_t bytes;
         g->word[w].character = next;
         for (const char *at = g->text[w].at; at < g->text[w].at + g->text[w].bytes; at += bytes)
-            *next++ = *number_of(g->x, code_at(at, &bytes));
+            *next++ = letter_of(g->x, code_at(at, &bytes))->number;
         g->word[w].count = next - g->word[w].character;
     }
     return GSA_OK;
@@ -246,25 +275,37 @@ static void sort_words(gsa_spelling *word, gsa_spelling *spare, int64_t count, i
     }
 }
 
+/* As step() finds it, among beginnings. */
+static uint32_t fail_of(const gsa_growing *g, uint32_t state, uint32_t character)
+{
+    for (; state != ROOT; state = g->state[state].fail) {
+        uint32_t low = g->state[state].first, count = g->state[state + 1].first - low;
+        if (count == 0) continue;
+        for (; count > 1; count -= count / 2)
+            low = (g->last[low + count / 2] & CHARACTER) <= character ? low + count / 2 : low;
+        if ((g->last[low] & CHARACTER) == character) return low;
+    }
+    return character <= g->starts ? character : ROOT;
+}
+
 /* The state's words end here or go on in its children, which are put into the level below. */
 static void expand(gsa_growing *g, uint32_t state, gsa_range range, int64_t depth)
 {
     gsa_lexicon *x = g->x;
     gsa_spelling *word = g->word;
+    gsa_beginning *own = &g->state[state];
     int32_t i = range.begin;
     sort_words(word + i, g->spare, range.end - i, depth);
-    x->state[state].first = (uint32_t)x->states;
-    x->state[state].word = x->state[x->state[state].fail].word; /* of the root: none */
+    own->first = (uint32_t)x->states;
+    own->shorter = g->last[own->fail] >> LENGTH_SHIFT ? own->fail : g->state[own->fail].shorter;
     while (i < range.end && word[i].count == depth) i++;
-    if (i > range.begin) {
-        x->ending[++x->words] = (gsa_ending){ x->state[state].word, (int32_t)depth };
-        x->state[state].word = (uint32_t)x->words;
-    }
+    if (i > range.begin) g->last[state] |= (uint32_t)depth << LENGTH_SHIFT, x->words++;
     for (int32_t begin = i; i < range.end; begin = i) {
         const uint32_t character = word[begin].character[depth];
         while (i < range.end && word[i].character[depth] == character) i++;
-        x->character[x->states] = character;
-        x->state[x->states++].fail = depth > 0 ? step(x, x->state[state].fail, character) : ROOT;
+        g->last[state] |= HAS_CHILDREN;
+        g->last[x->states] = character;
+        g->state[x->states++].fail = depth > 0 ? fail_of(g, own->fail, character) : ROOT;
         g->below[g->n_below++] = (gsa_range){ begin, i };
     }
 }
@@ -282,10 +323,10 @@ static void grow(gsa_growing *g)
         g->level = g->below, g->below = level;
         g->n_level = g->n_below;
     }
-    x->state[state].first = (uint32_t)x->states;
+    g->state[state].first = (uint32_t)x->states;
 }
 
-/* Room for a state a character, of which as much is kept as there are beginnings. */
+/* Room for a state a character: more beginnings there cannot be. */
 static gsa_status make_room(gsa_growing *g, const char *path, gsa_error *error)
 {
     gsa_lexicon *x = g->x;
@@ -294,21 +335,47 @@ static gsa_status make_room(gsa_growing *g, const char *path, gsa_error *error)
     g->character = gsa_alloc(x->system, states, sizeof *g->character);
     g->word = gsa_alloc(x->system, words, sizeof *g->word), g->spare = gsa_alloc(x->system, words, sizeof *g->spare);
     g->level = gsa_alloc(x->system, words, sizeof *g->level), g->below = gsa_alloc(x->system, words, sizeof *g->below);
-    x->state = gsa_alloc_zero(x->system, states + 1, sizeof *x->state);
-    x->character = gsa_alloc_zero(x->system, states, sizeof *x->character);
-    x->ending = gsa_alloc_zero(x->system, words + 1, sizeof *x->ending);
-    if (g->text && g->character && g->word && g->spare && g->level && g->below && x->state && x->character && x->ending)
-        return GSA_OK;
-    return gsa_out_of_memory(error, path, (int64_t)(states * 20 + words * 72));
+    g->state = gsa_alloc_zero(x->system, states + 1, sizeof *g->state);
+    g->last = gsa_alloc_zero(x->system, states, sizeof *g->last);
+    if (g->text && g->character && g->word && g->spare && g->level && g->below && g->state && g->last) return GSA_OK;
+    return gsa_out_of_memory(error, path, (int64_t)(states * 20 + words * 64));
 }
 
-static gsa_status trim(gsa_lexicon *x, gsa_error *error)
+/* The number of a new state of the table. */
+static uint32_t settle(gsa_lexicon *x, uint32_t parent, uint32_t last)
 {
-    gsa_state *state = gsa_resize(x->system, x->state, (size_t)x->states + 1, sizeof *state);
-    if (state) x->state = state;
-    uint32_t *character = gsa_resize(x->system, x->character, (size_t)x->states, sizeof *character);
-    if (character) x->character = character;
-    return state && character ? GSA_OK : gsa_out_of_memory(error, "a lexicon", x->states * 16);
+    uint32_t i = place_of(x, parent, last & CHARACTER);
+    while (x->state[i].last) i = i + 1 < x->places ? i + 1 : 0;
+    x->state[i] = (gsa_state){ .parent = parent, .last = last };
+    return i + 1;
+}
+
+/* Parents come before their children, so that they have their numbers. */
+static void fill_table(gsa_growing *g, uint32_t *number)
+{
+    gsa_lexicon *x = g->x;
+    number[ROOT] = ROOT;
+    for (int64_t s = 0; s < x->states; s++)
+        for (uint32_t c = g->state[s].first; c < g->state[s + 1].first; c++) number[c] = settle(x, number[s], g->last[c]);
+    for (int64_t s = 1; s < x->states; s++) {
+        gsa_state *state = &x->state[number[s] - 1];
+        state->fail = number[g->state[s].fail], state->shorter = number[g->state[s].shorter];
+    }
+    for (int64_t i = 0; i < x->pages * PAGE; i++)
+        if (x->letter[i].number && x->letter[i].number <= g->starts) x->letter[i].start = number[x->letter[i].number];
+}
+
+/* The beginnings into the table, which is filled to three fifths. */
+static gsa_status pack(gsa_growing *g, gsa_error *error)
+{
+    gsa_lexicon *x = g->x;
+    const int64_t places = x->states / 3 * 5 + 8;
+    uint32_t *number = gsa_alloc(x->system, (size_t)x->states, sizeof *number);
+    x->state = gsa_alloc_zero(x->system, (size_t)places, sizeof *x->state);
+    x->places = (uint32_t)places;
+    if (number && x->state) fill_table(g, number);
+    gsa_release(x->system, number);
+    return number && x->state ? GSA_OK : gsa_out_of_memory(error, "a lexicon", places * (int64_t)sizeof *x->state);
 }
 
 static gsa_status build(gsa_lexicon *x, const gsa_reading *r, gsa_error *error)
@@ -321,8 +388,8 @@ static gsa_status build(gsa_lexicon *x, const gsa_reading *r, gsa_error *error)
     status = make_room(&g, r->path, error);
     if (status == GSA_OK) status = read_words(r, g.text, &count, error);
     if (status == GSA_OK) status = spell_words(&g, error);
-    if (status == GSA_OK) grow(&g), status = trim(x, error);
-    void *const all[] = { g.text, g.character, g.word, g.spare, g.level, g.below };
+    if (status == GSA_OK) grow(&g), status = pack(&g, error);
+    void *const all[] = { g.text, g.character, g.word, g.spare, g.level, g.below, g.state, g.last };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(x->system, all[i]);
     return status;
 }
@@ -363,7 +430,7 @@ gsa_status gsa_lexicon_open(const gsa_system *system, const char *path, int32_t 
 void gsa_lexicon_close(gsa_lexicon *lexicon)
 {
     if (!lexicon) return;
-    void *const all[] = { lexicon->number, lexicon->state, lexicon->character, lexicon->ending };
+    void *const all[] = { lexicon->letter, lexicon->state };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(lexicon->system, all[i]);
     gsa_release(lexicon->system, lexicon);
 }
@@ -371,10 +438,9 @@ void gsa_lexicon_close(gsa_lexicon *lexicon)
 gsa_lexicon_facts gsa_lexicon_count(const gsa_lexicon *lexicon)
 {
     const gsa_lexicon *x = lexicon;
-    const size_t a_state = sizeof *x->state + sizeof *x->character;
     return (gsa_lexicon_facts){ x->words, x->states,
-                                (int64_t)sizeof *x + x->pages * PAGE * (int64_t)sizeof *x->number +
-                                    x->states * (int64_t)a_state + x->words * (int64_t)sizeof *x->ending };
+                                (int64_t)sizeof *x + x->pages * PAGE * (int64_t)sizeof *x->letter +
+                                    x->places * (int64_t)sizeof *x->state };
 }
 
 /* ---- matching ------------------------------------------------------------------------------------------------------------ */
@@ -400,22 +466,50 @@ static inline void read_byte(const gsa_lexicon *x, gsa_reader *r, unsigned char 
         r->code = r->code << 6 | (byte & 0x3f);
     } else r->length = 1, r->code = 0; /* a continuation of nothing */
     if (r->left > 0) return;
-    const uint32_t number = r->code < CODES && r->code >= least[r->length] ? *number_of(x, r->code) : 0;
-    r->state = number ? step(x, r->state, number) : ROOT;
+    const int whole = r->code < CODES && r->code >= least[r->length];
+    const gsa_letter letter = whole ? *letter_of(x, r->code) : (gsa_letter){ 0 };
+    r->state = letter.number ? step(x, r->state, letter) : ROOT;
+}
+
+/* Tokens that are looked at before their turn: what two neighbours ask of the table, where a word begins with the first, is on its way
+ * to the caches then. */
+enum { AHEAD = 8 };
+
+static inline gsa_letter first_letter(const gsa_lexicon *x, gsa_slice token)
+{
+    static const uint8_t mask[] = { 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0, 0, 0, 0, 0x1f, 0x1f, 0x0f, 0x07 };
+    if (token.bytes == 0) return (gsa_letter){ 0 };
+    const unsigned char lead = (unsigned char)token.at[0];
+    uint32_t code = lead & mask[lead >> 4];
+    for (int64_t i = 1; i < token.bytes && i < 4 && ((unsigned char)token.at[i] & 0xc0) == 0x80; i++)
+        code = code << 6 | ((unsigned char)token.at[i] & 0x3f);
+    return code < CODES ? *letter_of(x, code) : (gsa_letter){ 0 };
+}
+
+static inline gsa_letter look_ahead(const gsa_lexicon *x, const gsa_example *example, int64_t token, gsa_letter before)
+{
+    const gsa_letter letter = token < example->length ? first_letter(x, example->text[token]) : (gsa_letter){ 0 };
+#ifdef __GNUC__
+    if (before.start != ROOT && letter.number > 0) __builtin_prefetch(&x->state[place_of(x, before.start, letter.number)]);
+#endif
+    return letter;
 }
 
 int64_t gsa_lexicon_match(const gsa_lexicon *lexicon, const gsa_example *example, gsa_lexicon_found *found, void *context)
 {
-    const gsa_ending *ending = lexicon->ending;
     const int32_t *group = example->group;
     gsa_reader r = { .state = ROOT };
     int64_t count = 0;
+    gsa_letter ahead = { 0 };
+    for (int64_t t = 0; example->text && t < AHEAD; t++) ahead = look_ahead(lexicon, example, t, ahead);
     for (int32_t t = 0; example->text && t < example->length; t++) {
+        ahead = look_ahead(lexicon, example, (int64_t)t + AHEAD, ahead);
         const gsa_slice token = example->text[t];
         if (token.bytes == 0 || (group && t > 0 && group[t] != group[t - 1])) r.state = ROOT, r.left = 0;
         for (int64_t i = 0; i < token.bytes; i++) read_byte(lexicon, &r, (unsigned char)token.at[i], i ? -1 : t);
-        for (uint32_t w = r.left ? 0 : lexicon->state[r.state].word; w; w = ending[w].next) {
-            const int32_t first = r.starts[(r.place - (uint32_t)ending[w].characters) % RING];
+        for (uint32_t w = r.left ? ROOT : r.state; w != ROOT; w = state_at(lexicon, w)->shorter) {
+            const uint32_t characters = state_at(lexicon, w)->last >> LENGTH_SHIFT;
+            const int32_t first = characters > 0 ? r.starts[(r.place - characters) % RING] : -1;
             if (first < 0) continue;
             if (found) found(context, first, t);
             count++;

@@ -247,8 +247,9 @@ START_TEST(it_takes_no_signals)
     r.each = look_at_threads;
     rig_set(&r, _i ? "train.prefetch=1" : "train.prefetch=0");
     rig_train_ok(&r, NULL);
-    ck_assert_int_le(others, _i);
+#ifndef __SANITIZE_THREAD__ /* which has threads of its own */
     if (gsa_exists("/proc/self/task")) ck_assert_int_eq(others, _i);
+#endif
     ck_assert_int_eq(masked, others);
     rig_close(&r);
 }
