@@ -29,6 +29,5 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     for (int64_t i = 0; i < x->length; i++) e->run(e, 0, gsa_at(0, 0), x->length, 1, gsa_at(0, i), 0, 0);
 }
 
-const gsa_topology GSA_PLUGIN = {
-    GSA_HEAD(params), .id = "odd", .summary = "all but one length", .reference = "a test", .describe = describe, .emit = emit
-};
+const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),      .id = "odd",          .summary = "all but one length",
+                                  .reference = "a test", .describe = describe, .emit = emit };
