@@ -6,7 +6,7 @@
 #include "kernels/profile.h"
 #include "train/data/plain.h"
 
-enum work { IDLE, ASKED, DONE };
+enum work { IDLE, ASKED, BEGUN, DONE };
 
 struct gsa_prefetch {
     const gsa_system *system;
@@ -14,7 +14,7 @@ struct gsa_prefetch {
     pthread_t thread;
     pid_t process;
     int started; /* 1: the thread runs; -1: it cannot be had */
-    /* what is built: the thread's from ASKED to DONE, else the caller's */
+    /* what is built: the thread's from BEGUN to DONE, else the caller's */
     gsa_wanted wanted;
     int64_t *example; /* [example_room] of wanted, its own copy */
     int64_t example_room;
@@ -56,6 +56,7 @@ static void *serve(void *argument)
     for (;;) {
         while (!p->stop && p->work != ASKED) pthread_cond_wait(&p->wake, &p->lock);
         if (p->stop) break;
+        p->work = BEGUN;
         pthread_mutex_unlock(&p->lock);
         build(p);
         pthread_mutex_lock(&p->lock);
@@ -130,11 +131,11 @@ static int start(gsa_prefetch *p)
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------------------- */
 
-/* Until the thread is done with what it was asked for; what that was. */
+/* Until the thread has done what it has begun; how far it came with what it was asked for. A thread that wakes late is not waited for. */
 static int settle(gsa_prefetch *p)
 {
     pthread_mutex_lock(&p->lock);
-    while (p->work == ASKED) pthread_cond_wait(&p->done, &p->lock);
+    while (p->work == BEGUN) pthread_cond_wait(&p->done, &p->lock);
     const int work = p->work;
     p->work = IDLE;
     pthread_mutex_unlock(&p->lock);
