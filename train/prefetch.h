@@ -25,8 +25,9 @@ void gsa_prefetch_release(gsa_prefetch *prefetch); /* waits for what is being bu
 /* From now on this batch is built. Nothing reads the batch taken before the last any more, nor its graphs: the tape was reset. What was
  * asked for and not taken is lost. */
 void gsa_prefetch_ask(gsa_prefetch *prefetch, const gsa_wanted *wanted);
-/* Waits for what is being built, but not for a thread that has not begun. 1: it was this batch, and stands in *batch and the model's graphs, which the next forward pass finds
- * made; or its failure in *status and error. 0: it was not, or was not begun; nothing has changed, and nobody else fills a batch. */
+/* Waits for what is being built, but not for a thread that has not begun. 1: it was this batch, and stands in *batch and the model's
+ * graphs, which the next forward pass finds made; or its failure in *status and error. 0: it was not, or was not begun; nothing has
+ * changed, and nobody else fills a batch. */
 int gsa_prefetch_take(gsa_prefetch *prefetch, const gsa_wanted *wanted, gsa_minibatch *batch, gsa_status *status,
                       gsa_error *error);
 
