@@ -23,12 +23,22 @@ gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_
  * gives for rounded arrays, up to the order of sums. Edges read half the bytes; sums, results and gradients are float, and the
  * caller's arrays are left as they are. GSA_ERR_UNSUPPORTED, and nothing changed, where the library is not found or the
  * backend is another. */
-enum gsa_cuda_attention { GSA_CUDA_FUSED, GSA_CUDA_CUSPARSE, GSA_CUDA_BF16, GSA_CUDA_WINDOWS, GSA_CUDA_TENSOR, GSA_CUDA_TF32 };
+enum gsa_cuda_attention {
+    GSA_CUDA_FUSED,
+    GSA_CUDA_CUSPARSE,
+    GSA_CUDA_BF16,
+    GSA_CUDA_WINDOWS,
+    GSA_CUDA_TENSOR,
+    GSA_CUDA_TF32,
+    GSA_CUDA_BF16_WINDOWS,
+    GSA_CUDA_BF16_TENSOR
+};
 gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
 
 /* WINDOWS: FUSED, but 16 rows that follow one another and read much the same sources load them together. TENSOR: the denser of
  * these windows multiply on tensor cores, each product as three of tf32, which is as accurate as float. TF32: as one, with 11
- * bits of each factor. Which windows: those with at least `reuse` edges a column of their union, and on tensor cores those
+ * bits of each factor. BF16_WINDOWS and BF16_TENSOR: what BF16 gives, up to the order of sums, by windows; on tensor cores products of
+ * bf16, exact but for a weight's last 8 of 24 bits. Which windows: those with at least `reuse` edges a column of their union, and on tensor cores those
  * whose edges are at least `density` of rows x columns. At first both are the device's (kernels/cuda/tuning.h); infinity: no
  * windows. The bits of results depend on the rule, not on the run. */
 gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density);

@@ -248,19 +248,19 @@ typedef struct stored_planes {
     int q, dout, k[GSA_MAX_KINDS], v[GSA_MAX_KINDS];
 } stored_planes;
 
-/* Floats of scratch for the copies; none where edges read floats. */
-static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward)
+/* Floats of scratch for the copies; none where edges read floats. Windows read q as it is stored, forward too. */
+static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward, int windowed)
 {
     const gsa_edges *edges = args->edges;
-    const int64_t width = (int64_t)args->heads * args->head_dim, rows = backward ? edges->rows : 0;
+    const int64_t width = (int64_t)args->heads * args->head_dim;
     if (!bf16) return 0;
     s->planes.planes = 0;
     for (int k = 0; k < edges->kinds; k++) {
         s->k[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].k, edges->part_rows[k] * width);
         s->v[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].v, edges->part_rows[k] * width);
     }
-    s->q = gsa_cuda_add_plane(&s->planes, args->q, rows * width);
-    s->dout = gsa_cuda_add_plane(&s->planes, args->dout, rows * width);
+    s->q = gsa_cuda_add_plane(&s->planes, args->q, backward || windowed ? edges->rows * width : 0);
+    s->dout = gsa_cuda_add_plane(&s->planes, args->dout, backward ? edges->rows * width : 0);
     return gsa_cuda_lay_planes(&s->planes) / (int64_t)sizeof(float);
 }
 
@@ -307,18 +307,30 @@ static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_arg
                     : gsa_cuda_plan_of(b, op, args->edges, backward, plan);
 }
 
-/* After the edges: the table takes the scratch that their pieces had. */
-static gsa_status forward_windows(gsa_backend *b, const gsa_attend_args *args, const gsa_cuda_plan *plan, int widest)
+/* ---- windows: the table of q.r_l, behind q itself where that is to be rounded ---- */
+static int64_t rounded_room(const gsa_attend_args *args, int bf16)
 {
-    void *room = NULL;
-    const int64_t floats = gsa_window_table_room(args);
-    if (floats > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", floats, sizeof(float), &room));
-    const attend_windows windows = { args, plan, (float *)room, widest };
-    GSA_TRY(gsa_window_fill_table(b, &windows));
-    return gsa_windows_forward(b, &windows);
+    return bf16 && args->label_vectors ? round4(args->edges->rows * args->heads * args->head_dim) : 0;
 }
 
-/* The room of hubs stands behind the planes. */
+static int64_t windows_room(const gsa_attend_args *args, int bf16)
+{
+    return rounded_room(args, bf16) + round4(gsa_window_table_room(args));
+}
+
+static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows *windows, int bf16, float *room)
+{
+    const gsa_attend_args *args = windows->args;
+    const int64_t rounded = rounded_room(args, bf16);
+    windows->table = room + rounded;
+    if (rounded > 0) {
+        GSA_TRY(gsa_cuda_round_floats(b, op, room, windows->q, args->edges->rows * args->heads * args->head_dim));
+        windows->q = room;
+    }
+    return gsa_window_fill_table(b, windows);
+}
+
+/* In scratch: planes, hubs, windows. */
 static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
@@ -332,14 +344,19 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
     set_job(&job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
-    const int64_t bound = job.piece ? plan->in.bound : 0, planes = plan_planes(&stored, args, bf16, 0),
-                  hubs = round4(2 * bound * job.heads) + bound * job.width;
-    if (planes + hubs > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", planes + hubs, sizeof(float), &room));
+    const int64_t bound = job.piece ? plan->in.bound : 0, planes = plan_planes(&stored, args, bf16, 0, windowed),
+                  hubs = round4(2 * bound * job.heads) + round4(bound * job.width),
+                  all = planes + hubs + (windowed ? windows_room(args, bf16) : 0);
+    if (all > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", all, sizeof(float), &room));
     if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, (float *)room));
     job.way = windowed ? plan->windows.way : NULL;
     GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
     if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, (float *)room + planes, widest));
-    if (job.way) GSA_TRY(forward_windows(b, args, plan, widest));
+    if (job.way) {
+        attend_windows windows = { args, plan, job.q, NULL, widest };
+        GSA_TRY(prepare_windows(b, "attend_forward", &windows, bf16, (float *)room + planes + hubs));
+        GSA_TRY(gsa_windows_forward(b, &windows, &job));
+    }
     if (args->weights == NULL) return GSA_OK;
     int64_t blocks;
     const weights_job weights = { job, (float *)args->weights };
@@ -384,14 +401,15 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
                              int widest)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
-    job->label_sum = work->sum, job->label_q = job->pieced || job->bf16 ? work->q : NULL;
+    job->label_sum = work->sum, job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
     if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
     if (job->label_q) /* items without edges here leave theirs as it is */
         GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
     GSA_TRY(rows_pass(b, job, work, first, count, widest));
-    return add_labels(b, job, work, job->label_q ? work->q : job->q + first * job->width, count);
+    const float *const q = work->windows ? work->windows->q : job->q;
+    return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);
 }
 
 /* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's own place. */
@@ -438,7 +456,7 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
         room.q = at, at += plan->in.piece || bf16 ? round4(work->owners * job->width) : 0;
         room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
     }
-    room.table = at, at += work->windows ? round4(gsa_window_table_room(work->windows->args)) : 0;
+    room.table = at, at += work->windows ? windows_room(work->windows->args, bf16) : 0;
     room.total = round4(at);
     return room;
 }
@@ -535,11 +553,11 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
-    attend_windows windows = { args, plan, NULL, widest };
+    attend_windows windows = { args, plan, (const float *)args->q, NULL, widest };
     work.windows = windowed ? &windows : NULL;
     set_job(&job, args, plan);
     const backward_room room = plan_room(b, &job, plan, bf16, &work);
-    const int64_t planes = plan_planes(&stored, args, bf16, 1);
+    const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
     if (bf16) GSA_TRY(store_planes(b, "attend_backward", &stored, &job, (float *)at + room.total));
     job.delta = (float *)at, job.part = (float *)at + room.part, job.part2 = (float *)at + room.part2;
@@ -547,8 +565,7 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
         work.sum = (float *)at + room.sum, work.q = (float *)at + room.q;
         work.partial = (float *)at + room.partial;
     }
-    windows.table = (float *)at + room.table;
-    if (windowed) GSA_TRY(gsa_window_fill_table(b, &windows));
+    if (windowed) GSA_TRY(prepare_windows(b, "attend_backward", &windows, bf16, (float *)at + room.table));
     GSA_TRY(backward_rows(b, &job, plan, &work, widest));
     return backward_sources(b, &job, plan, args, work.windows, widest);
 }

@@ -14,7 +14,7 @@ int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
     int64_t cells = 0;
-    if (s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_TENSOR && s->attention != GSA_CUDA_TF32) return 0;
+    if (s->attention == GSA_CUDA_FUSED || s->attention == GSA_CUDA_CUSPARSE || s->attention == GSA_CUDA_BF16) return 0;
     if (args->head_dim < 1 || args->head_dim > GSA_WINDOW_DIM || args->edges->edge_total == 0) return 0;
     if (args->label_vectors == NULL) return 1;
     if (!gsa_mul(args->edges->rows, args->heads, &cells) || !gsa_mul(cells, args->edges->labels, &cells)) return 0;
@@ -28,7 +28,7 @@ gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
     const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels, dim = args->head_dim;
     if (gsa_window_table_room(args) == 0) return GSA_OK;
     const gsa_cuda_product product = { windows->table,
-                                       (const float *)args->q,
+                                       windows->q,
                                        (const float *)args->label_vectors,
                                        items,
                                        labels,
@@ -43,7 +43,7 @@ gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
     return gsa_cuda_multiply(b, &product);
 }
 
-static void set_job(window_job *job, const attend_windows *windows, int by_source)
+static void set_job(window_job *job, const attend_windows *windows, const attend_job *edges, int by_source)
 {
     const gsa_attend_args *args = windows->args;
     const gsa_cuda_plan *plan = windows->plan;
@@ -51,10 +51,12 @@ static void set_job(window_job *job, const attend_windows *windows, int by_sourc
     job->items = by_source ? plan->sources : plan->rows;
     job->w = by_source ? plan->out_windows : plan->windows;
     job->heads = args->heads, job->dim = args->head_dim, job->width = (int64_t)args->heads * args->head_dim;
-    job->labels = args->edges->labels, job->kinds = args->edges->kinds, job->wide = windows->wide;
+    job->labels = args->edges->labels, job->kinds = args->edges->kinds;
+    job->wide_out = windows->wide, job->wide = edges->bf16 ? 8 : windows->wide; /* copies in bf16 begin at 16 bytes */
+    while (job->dim % job->wide_out != 0) job->wide_out /= 2;
     while (job->dim % job->wide != 0) job->wide /= 2;
     job->scale = (float)args->scale;
-    job->q = (const float *)args->q, job->dout = (const float *)args->dout;
+    job->q = edges->edge_q, job->dout = edges->edge_dout;
     job->r = (const float *)args->label_vectors, job->bias = (const float *)args->label_bias;
     job->table = args->label_vectors ? windows->table : NULL;
     job->drop = gsa_cuda_drop_of(&args->dropout, args->edges);
@@ -62,8 +64,7 @@ static void set_job(window_job *job, const attend_windows *windows, int by_sourc
     job->kept_out = job->out, job->kept_lse = job->lse;
     for (int k = 0; k < job->kinds; k++) {
         job->part_first[k] = plan->part_first[k];
-        if (args->edges->part_rows[k] == 0) continue;
-        job->k[k] = (const float *)args->parts[k].k, job->v[k] = (const float *)args->parts[k].v;
+        job->k[k] = edges->k[k], job->v[k] = edges->v[k];
     }
     job->part_first[job->kinds] = plan->sources;
 }
@@ -77,16 +78,18 @@ static gsa_status launch(gsa_backend *b, const char *op, const window_choice *ch
     while (choice->dim < job->dim) choice++;
     job->first_window = first;
     GSA_TRY(gsa_cuda_grid(b, op, count * job->heads, 1, &blocks));
-    GSA_TRY(GSA_RUN(b, choice->plain, blocks, GSA_WARP, *job));
-    if (attention == GSA_CUDA_WINDOWS) return GSA_OK;
-    return attention == GSA_CUDA_TENSOR ? GSA_RUN(b, choice->tensor, blocks, GSA_WARP, *job)
-                                        : GSA_RUN(b, choice->tf32, blocks, GSA_WARP, *job);
+    const int bf16 = attention == GSA_CUDA_BF16_WINDOWS || attention == GSA_CUDA_BF16_TENSOR;
+    const window_kernel plain = bf16 ? choice->plain_bf16 : choice->plain;
+    GSA_TRY(GSA_RUN(b, plain, blocks, GSA_WARP, *job));
+    if (attention == GSA_CUDA_TENSOR) return GSA_RUN(b, choice->tensor, blocks, GSA_WARP, *job);
+    if (attention == GSA_CUDA_TF32) return GSA_RUN(b, choice->tf32, blocks, GSA_WARP, *job);
+    return attention == GSA_CUDA_BF16_TENSOR ? GSA_RUN(b, choice->tensor_bf16, blocks, GSA_WARP, *job) : GSA_OK;
 }
 
-gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows)
+gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows, const attend_job *edges)
 {
     window_job job;
-    set_job(&job, windows, 0);
+    set_job(&job, windows, edges, 0);
     return launch(b, "attend_forward", gsa_window_forward_choices, &job, 0, job.w.count);
 }
 
@@ -94,7 +97,7 @@ gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const
                             int64_t count)
 {
     window_job job;
-    set_job(&job, windows, 0);
+    set_job(&job, windows, edges, 0);
     job.delta = edges->delta, job.label_sum = edges->label_sum, job.first_item = edges->first_item;
     return launch(b, "attend_backward", gsa_window_rows_choices, &job, first / GSA_WINDOW_ROWS,
                   (count + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS);
@@ -103,7 +106,7 @@ gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const
 gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows, const attend_job *edges)
 {
     window_job job;
-    set_job(&job, windows, 1);
+    set_job(&job, windows, edges, 1);
     job.delta = edges->delta;
     for (int k = 0; k < job.kinds; k++) job.dk[k] = edges->dk[k], job.dv[k] = edges->dv[k];
     return launch(b, "attend_backward", gsa_window_sources_choices, &job, 0, job.w.count);

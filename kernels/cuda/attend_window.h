@@ -1,18 +1,13 @@
-/* attend_window.h - what the kernels of row windows share (versions 5 and 6 of docs/cuda.md; window.h says what a window is).
+/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of docs/cuda.md; window.h says what a window is).
  *
  * A block is one warp; it owns a (window, head). The window's 16 rows stand in shared memory; columns come in tiles of 16, whose
- * vectors are loaded once for all rows. A tile is two kinds of products:
- *   dots   x[r, c] = sum_i A[r, i] B[c, i]      scores and do.v: 16 x 16, over the columns of a head
- *   mix    acc[r, i] += sum_c W[r, c] B[c, i]   o, dq, dk, dv: 16 x dim, over the columns of the window
- * An engine says which lane holds which elements and multiplies: window_plain by float FMAs (4 x 2 scores and 4 x D/8 sums a
- * lane, each number of shared memory used for 4 rows), window_tensor by mma.h. Outside the mask weights are 0, and 0 times
- * infinity is not 0: a tile with a number that is not finite is multiplied edge by edge.
+ * vectors are loaded once for all rows, the next tile's while one is multiplied. window_engine.h multiplies.
  *
- * Label vectors: q.r_l is looked up in a table of all rows' products (attend_window.cu). */
+ * What rows and columns bring (q, k, v, do) is stored as T, float or bf16. Label vectors are floats: q.r_l is looked up in a
+ * table of all rows' products (attend_window.cu). */
 #ifndef GSA_CUDA_ATTEND_WINDOW_H
 #define GSA_CUDA_ATTEND_WINDOW_H
 #include "kernels/cuda/attend.h"
-#include "kernels/cuda/mma.h"
 
 enum { GSA_WINDOW_DIM = 128, GSA_WINDOW_TILE = 16 }; /* widest head; columns of a tile */
 
@@ -20,13 +15,15 @@ typedef struct window_job {      /* everything a kernel is told */
     int64_t first_window, items; /* items: rows (by source: sources) in all */
     gsa_cuda_windows w;
     int64_t width;
-    int32_t heads, dim, labels, kinds, wide; /* wide: floats of a load */
+    int32_t heads, dim, labels, kinds;
+    int32_t wide, wide_out; /* numbers of a load of what is stored as T; floats of a load or store of floats */
     float scale;
-    const float *q, *dout, *r, *bias, *table, *kept_out, *kept_lse; /* table [rows, heads, labels] or NULL */
+    const void *q, *dout; /* as T */
+    const float *r, *bias, *table, *kept_out, *kept_lse; /* table [rows, heads, labels] or NULL */
     gsa_cuda_drop drop;
     float *out, *lse, *dq, *delta, *label_sum; /* label_sum: from item first_item on, or NULL */
     int64_t first_item;
-    const float *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
+    const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
     float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
     int64_t part_first[GSA_MAX_KINDS + 1];
 } window_job;
@@ -34,24 +31,26 @@ typedef struct window_job {      /* everything a kernel is told */
 /* Heads up to 32, 64 and 128 columns. */
 #define GSA_WINDOW_SHAPES(X) X(32) X(64) X(128)
 typedef void (*window_kernel)(const window_job job);
-typedef struct window_choice { /* the kernels of a pass by way: plain, three products of tf32, one */
+typedef struct window_choice { /* the kernels of a pass: float plain, by three products of tf32, by one; bf16 plain, on tensor cores */
     int dim;
-    window_kernel plain, tensor, tf32;
+    window_kernel plain, tensor, tf32, plain_bf16, tensor_bf16;
 } window_choice;
 
 /* ---- attend_window.cu: the windows of one call of an op */
 typedef struct attend_windows {
     const gsa_attend_args *args;
     const gsa_cuda_plan *plan;
-    float *table; /* set by the caller: room of gsa_window_table_room floats, where that is not 0 */
-    int wide;
+    const float *q; /* the args' own; in bf16, where labels have vectors, rounded */
+    float *table;   /* set by the caller: room of gsa_window_table_room floats, where that is not 0 */
+    int wide;       /* floats of a load that all arrays allow */
 } attend_windows;
 
 /* Whether this call may go through windows at all. */
 int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args);
 int64_t gsa_window_table_room(const gsa_attend_args *args);
 gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows);
-gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows);
+/* `job`: of the edges' pass, which knows where what is read is stored. */
+gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows, const attend_job *job);
 /* Rows first .. first+count-1, both multiples of 16 or the end; delta and label_sum are the edge passes' own. */
 gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *job, int64_t first,
                             int64_t count);
@@ -63,144 +62,11 @@ extern const window_choice gsa_window_forward_choices[3], gsa_window_rows_choice
 
 /* ---- device ---------------------------------------------------------------------------------------------------------- */
 #if defined(GSA_ATTEND_DEVICE)
-
-enum { WINDOW_W = 20 }; /* floats from one row (plain: column) of W to the next: no two lanes of a load in one bank */
-
-template <int D_> struct window_plain {
-    enum { WAY = GSA_WAY_WINDOW, D = D_, STRIDE = D_ + 4, ROWS = 4, COLS = 2, OUTS = D_ / 8, PIECE = 4, LANES = 8 };
-    static __device__ __forceinline__ int row(int lane, int a)
-    {
-        return lane / 8 + 4 * a;
-    }
-    static __device__ __forceinline__ int col(int lane, int b)
-    {
-        return lane % 8 + 8 * b;
-    }
-    static __device__ __forceinline__ int out(int lane, int o)
-    {
-        return lane % 8 * 4 + 32 * (o / 4) + o % 4;
-    }
-    static __device__ __forceinline__ int at(int r, int c) /* W by columns: four rows of a lane side by side */
-    {
-        return c * WINDOW_W + r % 4 * 4 + r / 4;
-    }
-
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const float *a, const float *b, int dim, int lane)
-    {
-        for (int i = 0; i < dim; i += 4) {
-            float4 y[COLS];
-            GSA_UNROLL
-            for (int c = 0; c < COLS; c++) y[c] = *(const float4 *)(b + col(lane, c) * STRIDE + i);
-            GSA_UNROLL
-            for (int r = 0; r < ROWS; r++) {
-                const float4 z = *(const float4 *)(a + row(lane, r) * STRIDE + i);
-                GSA_UNROLL
-                for (int c = 0; c < COLS; c++) x[r][c] += z.x * y[c].x + z.y * y[c].y + z.z * y[c].z + z.w * y[c].w;
-            }
-        }
-    }
-
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const float *b, int dim, int lane)
-    {
-        for (int c = 0; c < GSA_WINDOW_TILE; c++) {
-            const float4 x = *(const float4 *)(w + at(lane / 8, c));
-            GSA_UNROLL
-            for (int o = 0; o < OUTS; o += 4) {
-                if (o * 8 >= dim) break;
-                const float4 y = *(const float4 *)(b + c * STRIDE + out(lane, o));
-                const float from[4] = { y.x, y.y, y.z, y.w }, weight[4] = { x.x, x.y, x.z, x.w };
-                GSA_UNROLL
-                for (int r = 0; r < ROWS; r++) {
-                    GSA_UNROLL
-                    for (int i = 0; i < 4; i++) acc[r][o + i] += weight[r] * from[i];
-                }
-            }
-        }
-    }
-};
-
-/* PRODUCTS 3: high low + low high + high high; 1: high high. */
-template <int D_, int PRODUCTS> struct window_tensor {
-    enum { WAY = GSA_WAY_TENSOR, D = D_, STRIDE = D_ + 4, ROWS = 2, COLS = 4, OUTS = D_ / 4, PIECE = 2, LANES = 4 };
-    static __device__ __forceinline__ int row(int lane, int a)
-    {
-        return lane / 4 + 8 * a;
-    }
-    static __device__ __forceinline__ int col(int lane, int b)
-    {
-        return lane % 4 * 2 + 8 * (b / 2) + b % 2;
-    }
-    static __device__ __forceinline__ int out(int lane, int o)
-    {
-        return col(lane, o);
-    }
-    static __device__ __forceinline__ int at(int r, int c)
-    {
-        return r * WINDOW_W + c;
-    }
-
-    template <int N> struct split {
-        float high[N], low[N];
-        __device__ __forceinline__ void set(int i, float x)
-        {
-            high[i] = gsa_tf32(x);
-            low[i] = PRODUCTS == 3 ? gsa_tf32(x - high[i]) : 0;
-        }
-    };
-
-    /* The 16 x 8 of A that starts at `a`, whose rows are `stride` apart. */
-    static __device__ __forceinline__ void load_a(split<4> &x, const float *a, int stride, int lane)
-    {
-        const float *at = a + lane / 4 * stride + lane % 4;
-        x.set(0, at[0]), x.set(1, at[8 * stride]), x.set(2, at[4]), x.set(3, at[8 * stride + 4]);
-    }
-
-    /* d: columns 8 n .. 8 n + 7 of x, this lane's elements of which are 2 n, 2 n + 1. */
-    template <int N>
-    static __device__ __forceinline__ void multiply(float x[ROWS][N], int n, const split<4> &a, const split<2> &b)
-    {
-        float &d0 = x[0][2 * n], &d1 = x[0][2 * n + 1], &d2 = x[1][2 * n], &d3 = x[1][2 * n + 1];
-        if (PRODUCTS == 3) {
-            gsa_mma_tf32(d0, d1, d2, d3, a.low, b.high);
-            gsa_mma_tf32(d0, d1, d2, d3, a.high, b.low);
-        }
-        gsa_mma_tf32(d0, d1, d2, d3, a.high, b.high);
-    }
-
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const float *a, const float *b, int dim, int lane)
-    {
-        for (int i = 0; i < dim; i += 8) {
-            split<4> left;
-            load_a(left, a + i, STRIDE, lane);
-            GSA_UNROLL
-            for (int n = 0; n < COLS / 2; n++) {
-                const float *at = b + (8 * n + lane / 4) * STRIDE + i + lane % 4;
-                split<2> right;
-                right.set(0, at[0]), right.set(1, at[4]);
-                multiply(x, n, left, right);
-            }
-        }
-    }
-
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const float *b, int dim, int lane)
-    {
-        for (int c = 0; c < GSA_WINDOW_TILE; c += 8) {
-            split<4> left;
-            load_a(left, w + c, WINDOW_W, lane);
-            GSA_UNROLL
-            for (int n = 0; n < OUTS / 2; n++) {
-                if (n * 8 >= dim) break;
-                const float *at = b + (c + lane % 4) * STRIDE + 8 * n + lane / 4;
-                split<2> right;
-                right.set(0, at[0]), right.set(1, at[4 * STRIDE]);
-                multiply(acc, n, left, right);
-            }
-        }
-    }
-};
+#include "kernels/cuda/copy.h"
+#include "kernels/cuda/window_engine.h"
 
 typedef struct window_tile { /* who the columns of a tile are; mask 0: nobody */
-    const float *a[GSA_WINDOW_TILE], *b[GSA_WINDOW_TILE];
+    const void *a[GSA_WINDOW_TILE], *b[GSA_WINDOW_TILE];
     int64_t edge[GSA_WINDOW_TILE];
     uint32_t mask[GSA_WINDOW_TILE];
     int32_t column[GSA_WINDOW_TILE];
@@ -224,16 +90,18 @@ GSA_DEVICE bool find_window(const window_job &job, int way, window_item &at)
     return true;
 }
 
-/* Lane c fills in column at.column + c: how far from the row's plane its head vector stands is the caller's. */
-GSA_DEVICE void find_column(const window_job &job, const window_item &at, window_tile &tile, int lane)
+/* A column of the next tile, known before its turn: lane c's. */
+typedef struct window_mark {
+    int32_t column; /* -1: none */
+    uint32_t mask;
+    int64_t edge;
+} window_mark;
+
+GSA_DEVICE window_mark find_mark(const window_job &job, int64_t column, int64_t last, int lane)
 {
-    const int64_t c = at.column + lane;
-    const bool there = c < at.last;
-    if (lane >= GSA_WINDOW_TILE) return;
-    tile.a[lane] = tile.b[lane] = NULL;
-    tile.mask[lane] = there ? (uint32_t)__ldg(job.w.mask + c) : 0;
-    tile.edge[lane] = there ? __ldg(job.w.edge + c) : 0;
-    tile.column[lane] = there ? __ldg(job.w.column + c) : -1;
+    const int64_t c = column + lane;
+    if (lane >= GSA_WINDOW_TILE || c >= last) return window_mark{ -1, 0, 0 };
+    return window_mark{ __ldg(job.w.column + c), (uint32_t)__ldg(job.w.mask + c), __ldg(job.w.edge + c) };
 }
 
 GSA_DEVICE int window_kind(const window_job &job, int64_t source)
@@ -244,60 +112,135 @@ GSA_DEVICE int window_kind(const window_job &job, int64_t source)
 }
 
 /* The head vectors of source `source` (among those of all kinds). */
-GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const float **k, const float **v)
+template <class T>
+GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const void **k, const void **v)
 {
     const int kind = window_kind(job, source);
     const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)head * job.dim;
-    *k = job.k[kind] + offset;
-    *v = job.v[kind] + offset;
+    *k = (const T *)job.k[kind] + offset;
+    *v = (const T *)job.v[kind] + offset;
 }
 
-/* Up to four floats; zeros behind `left`. */
-GSA_DEVICE float4 load_four(const float *at, int left, int wide)
+/* BYTES of nothing. */
+template <int BYTES> GSA_DEVICE void clear_word(void *to)
 {
-    float4 x = make_float4(0, 0, 0, 0);
-    if (left <= 0) return x;
-    if (wide == 4) return __ldg((const float4 *)at);
-    if (wide == 2) {
-        const float2 low = __ldg((const float2 *)at), high = left > 2 ? __ldg((const float2 *)(at + 2)) : make_float2(0, 0);
-        return make_float4(low.x, low.y, high.x, high.y);
-    }
-    x.x = __ldg(at);
-    if (left > 1) x.y = __ldg(at + 1);
-    if (left > 2) x.z = __ldg(at + 2);
-    if (left > 3) x.w = __ldg(at + 3);
-    return x;
+    *(typename gsa_word<BYTES>::type *)to = typename gsa_word<BYTES>::type{};
 }
 
-/* What products of a tile cannot take: not finite, or so large that tf32 rounds it to infinity. */
-GSA_DEVICE bool too_large(float x)
+/* 16 head vectors on their way into shared memory, BYTES a copy; zeros behind their columns and where there is none. */
+template <class E, int BYTES>
+GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
 {
-    return !(fabsf(x) < 3e38f);
-}
-
-/* 16 head vectors into shared memory, zeros behind their columns and where there is none; at most 8 loads of a lane in flight.
- * Whether this lane saw a number that is too large. */
-template <class E> GSA_DEVICE bool stage(float *to, const float *const *from, int dim, int wide, int lane)
-{
-    enum { ALL = E::D / 8, SOME = ALL < 8 ? ALL : 8 };
-    bool large = false;
+    typedef typename E::T T;
+    enum {
+        N = BYTES >= (int)sizeof(T) ? BYTES / (int)sizeof(T) : 1,
+        WORDS = E::D / N, /* of a vector */
+        ALL = WORDS * GSA_WINDOW_TILE / GSA_WARP,
+        SOME = ALL < 8 ? ALL : 8
+    };
     GSA_NO_UNROLL
     for (int first = 0; first < ALL; first += SOME) {
         GSA_UNROLL
         for (int n = 0; n < SOME; n++) {
-            const int i = lane + (first + n) * GSA_WARP, r = i / (E::D / 4), c = i % (E::D / 4) * 4;
-            const float *const at = from[r];
-            const float4 x = at ? load_four(at + c, dim - c, wide) : make_float4(0, 0, 0, 0);
-            *(float4 *)(to + r * E::STRIDE + c) = x;
-            large = large || too_large(x.x) || too_large(x.y) || too_large(x.z) || too_large(x.w);
+            const int i = lane + (first + n) * GSA_WARP, r = i / WORDS, c = i % WORDS * N;
+            const T *const at = (const T *)from[r];
+            if (at && c < dim) gsa_copy<N * (int)sizeof(T)>(to + r * E::STRIDE + c, at + c);
+            else clear_word<N * (int)sizeof(T)>(to + r * E::STRIDE + c);
         }
+    }
+}
+
+template <class E>
+GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim, int wide, int lane)
+{
+    const int bytes = wide * (int)sizeof(typename E::T);
+    if (bytes == 16) send_words<E, 16>(to, from, dim, lane);
+    else if (bytes == 8) send_words<E, 8>(to, from, dim, lane);
+    else if (bytes == 4) send_words<E, 4>(to, from, dim, lane);
+    else send_words<E, 2>(to, from, dim, lane);
+}
+
+/* Whether this lane sees one of 16 vectors' numbers that products of a tile cannot take. */
+template <class E> GSA_DEVICE bool saw_large(const typename E::T *at, int lane)
+{
+    typedef window_storage<typename E::T> storage;
+    enum { WORDS = E::D / storage::N };
+    bool large = false;
+    GSA_UNROLL
+    for (int n = 0; n < WORDS * GSA_WINDOW_TILE / GSA_WARP; n++) {
+        const int i = lane + n * GSA_WARP;
+        large = large || storage::large(*(const uint4 *)(at + i / WORDS * E::STRIDE + i % WORDS * storage::N));
     }
     return large;
 }
 
+/* ---- the walk over a window's columns ----
+ * Shared memory for STAGES tiles, as many as fit beside the ROWS arrays of the window's own vectors. */
+template <class E, int ROWS> struct alignas(16) window_room {
+    enum {
+        VECTORS = GSA_WINDOW_TILE * E::STRIDE, /* numbers */
+        BYTES = (ROWS + 2 * GSA_WINDOW_STAGES) * VECTORS * (int)sizeof(typename E::T),
+        STAGES = BYTES <= GSA_WINDOW_SHARED ? GSA_WINDOW_STAGES : 1
+    };
+    typename E::T a[STAGES][VECTORS], b[STAGES][VECTORS];
+    window_tile tile[STAGES];
+};
+
+/* The tile whose columns are marked; find(tile) says where vectors of lane's column stand, and sends what else it brings. */
+template <class E, class ROOM, class FIND>
+GSA_DEVICE void send_tile(const window_job &job, const window_mark &mark, ROOM &room, int stage, int lane, const FIND &find)
+{
+    window_tile &tile = room.tile[stage];
+    if (lane < GSA_WINDOW_TILE) {
+        tile.a[lane] = tile.b[lane] = NULL;
+        tile.mask[lane] = mark.mask, tile.edge[lane] = mark.edge, tile.column[lane] = mark.column;
+        if (mark.column >= 0) find(tile);
+    }
+    __syncwarp();
+    send_vectors<E>(room.a[stage], tile.a, job.dim, job.wide, lane);
+    send_vectors<E>(room.b[stage], tile.b, job.dim, job.wide, lane);
+}
+
+/* Tiles in their order; what the caller sent before comes with the first. ready(): it is there, and whether this lane saw too
+ * large a number in it. use(tile, a, b, large): by the whole warp. */
+template <class E, class ROOM, class FIND, class READY, class USE>
+GSA_DEVICE void walk_columns(const window_job &job, const window_item &at, ROOM &room, int lane, const FIND &find,
+                             const READY &ready, const USE &use)
+{
+    enum { STAGES = ROOM::STAGES };
+    bool large_row = false;
+    int stage = 0;
+    window_mark mark = find_mark(job, at.column, at.last, lane);
+    __syncwarp();
+    send_tile<E>(job, mark, room, stage, lane, find);
+    mark = find_mark(job, at.column + GSA_WINDOW_TILE, at.last, lane);
+    if (STAGES > 1) gsa_copies_close();
+    for (int64_t column = at.column; column < at.last; column += GSA_WINDOW_TILE) {
+        const bool more = column + GSA_WINDOW_TILE < at.last;
+        const int next = (stage + 1) % STAGES;
+        if (STAGES > 1 && more) {
+            send_tile<E>(job, mark, room, next, lane, find);
+            mark = find_mark(job, column + 2 * GSA_WINDOW_TILE, at.last, lane);
+        }
+        gsa_copies_close();
+        gsa_copies_wait<STAGES - 1>();
+        __syncwarp();
+        if (column == at.column) large_row = ready();
+        const bool large = large_row || saw_large<E>(room.a[stage], lane) || saw_large<E>(room.b[stage], lane);
+        use(room.tile[stage], room.a[stage], room.b[stage], __any_sync(GSA_ALL_LANES, large) != 0);
+        __syncwarp();
+        if (STAGES == 1 && more) {
+            send_tile<E>(job, mark, room, next, lane, find);
+            mark = find_mark(job, column + 2 * GSA_WINDOW_TILE, at.last, lane);
+        }
+        stage = next;
+    }
+}
+
 /* x = dots of the tile. */
 template <class E>
-GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const float *a, const float *b, int dim, bool large, int lane)
+GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const typename E::T *a, const typename E::T *b, int dim, bool large,
+                            int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -313,15 +256,16 @@ GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const float *a, const flo
         for (int r = 0; r < E::ROWS; r++) {
             GSA_UNROLL
             for (int c = 0; c < E::COLS; c++)
-                x[r][c] += a[E::row(lane, r) * E::STRIDE + i] * b[E::col(lane, c) * E::STRIDE + i];
+                x[r][c] += window_storage<typename E::T>::get(a + E::row(lane, r) * E::STRIDE + i) *
+                           window_storage<typename E::T>::get(b + E::col(lane, c) * E::STRIDE + i);
         }
     }
 }
 
 /* acc += W B; with numbers that are not finite only inside the mask. */
 template <class E>
-GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const float *b, const uint32_t *mask, int dim,
-                           bool large, int lane)
+GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const typename E::T *b, const uint32_t *mask,
+                           int dim, bool large, int lane)
 {
     if (!large) {
         E::mix(acc, w, b, dim, lane);
@@ -333,7 +277,8 @@ GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const fl
             const float x = w[E::at(E::row(lane, r), c)];
             if (!(mask[c] >> E::row(lane, r) & 1)) continue;
             GSA_UNROLL
-            for (int o = 0; o < E::OUTS; o++) acc[r][o] += x * b[c * E::STRIDE + E::out(lane, o)];
+            for (int o = 0; o < E::OUTS; o++) 
+                acc[r][o] += x * window_storage<typename E::T>::get(b + c * E::STRIDE + E::out(lane, o));
         }
     }
 }

@@ -66,7 +66,7 @@ template <class E> GSA_DEVICE void store_rows(const window_job &job, const windo
         const float share = state.sum[r] == 0 ? 0 : 1 / state.sum[r];
         GSA_UNROLL
         for (int o = 0; o < E::OUTS; o++) state.o[r][o] *= share;
-        store_outs<E>(job.out + row * job.width + (int64_t)at.head * job.dim, state.o[r], job.dim, job.wide, false, lane);
+        store_outs<E>(job.out + row * job.width + (int64_t)at.head * job.dim, state.o[r], job.dim, job.wide_out, false, lane);
         if (lane % E::LANES == 0)
             job.lse[row * job.heads + at.head] = state.sum[r] == 0 ? -INFINITY : state.top[r] + logf(state.sum[r]);
     }
@@ -74,43 +74,47 @@ template <class E> GSA_DEVICE void store_rows(const window_job &job, const windo
 
 template <class E> __global__ void __launch_bounds__(GSA_WARP) window_forward(GSA_ARGUMENT(window_job) job)
 {
-    GSA_SHARED(float4, room_q, [GSA_WINDOW_ROWS * E::STRIDE / 4]);
-    GSA_SHARED(float4, room_k, [GSA_WINDOW_TILE * E::STRIDE / 4]);
-    GSA_SHARED(float4, room_v, [GSA_WINDOW_TILE * E::STRIDE / 4]);
+    typedef typename E::T T;
+    typedef window_room<E, 1> room_of_columns;
+    GSA_SHARED(float4, room_q, [GSA_WINDOW_ROWS * E::STRIDE * sizeof(T) / 16]);
     GSA_SHARED(float4, room_w, [GSA_WINDOW_ROWS * WINDOW_W / 4]);
-    GSA_SHARED(window_tile, tile, [1]);
-    float *const q = (float *)room_q, *const k = (float *)room_k, *const v = (float *)room_v, *const w = (float *)room_w;
+    GSA_SHARED(room_of_columns, room, [1]);
+    T *const q = (T *)room_q;
+    float *const w = (float *)room_w;
     const int lane = threadIdx.x;
     window_item at;
     if (!find_window(job, E::WAY, at)) return;
     if (lane < GSA_WINDOW_ROWS)
-        tile->a[lane] = lane < at.rows ? job.q + (at.first_row + lane) * job.width + (int64_t)at.head * job.dim : NULL;
+        room->tile->a[lane] =
+            lane < at.rows ? (const T *)job.q + (at.first_row + lane) * job.width + (int64_t)at.head * job.dim : NULL;
     __syncwarp();
-    const bool large_q = stage<E>(q, tile->a, job.dim, job.wide, lane);
+    send_vectors<E>(q, room->tile->a, job.dim, job.wide, lane);
     window_state<E> state;
     clear_outs<E>(state.o);
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) state.top[r] = -FLT_MAX, state.sum[r] = 0;
-    for (; at.column < at.last; at.column += GSA_WINDOW_TILE) {
-        float x[E::ROWS][E::COLS], factor[E::ROWS][E::COLS];
-        __syncwarp();
-        find_column(job, at, *tile, lane);
-        if (lane < GSA_WINDOW_TILE && tile->column[lane] >= 0)
-            find_source(job, tile->column[lane], at.head, &tile->a[lane], &tile->b[lane]);
-        __syncwarp();
-        const bool large_k = stage<E>(k, tile->a, job.dim, job.wide, lane),
-                   large_v = stage<E>(v, tile->b, job.dim, job.wide, lane);
-        const bool large = __any_sync(GSA_ALL_LANES, large_q || large_k || large_v);
-        __syncwarp();
-        window_dots<E>(x, q, k, job.dim, large, lane);
-        score_cells<E>(job, at, *tile, x, factor, lane);
-        absorb_scores<E>(state, x, factor, w, lane);
-        __syncwarp();
-        window_mix<E>(state.o, w, v, tile->mask, job.dim, large, lane);
-    }
+    walk_columns<E>(
+        job, at, *room, lane,
+        [&](window_tile &tile) {
+            find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]);
+        },
+        [&] { return saw_large<E>(q, lane); },
+        [&](const window_tile &tile, const T *k, const T *v, bool large) {
+            float x[E::ROWS][E::COLS], factor[E::ROWS][E::COLS];
+            window_dots<E>(x, q, k, job.dim, large, lane);
+            score_cells<E>(job, at, tile, x, factor, lane);
+            absorb_scores<E>(state, x, factor, w, lane);
+            __syncwarp();
+            window_mix<E>(state.o, w, v, tile.mask, job.dim, large, lane);
+        });
     store_rows<E>(job, at, state, lane);
 }
 
 #define CHOICE(D)                                                                                                           \
-    { D, window_forward<window_plain<D>>, window_forward<window_tensor<D, 3>>, window_forward<window_tensor<D, 1>> },
+    { D,                                                                                                                    \
+      window_forward<window_plain<D>>,                                                                                      \
+      window_forward<window_tensor<D, 3>>,                                                                                  \
+      window_forward<window_tensor<D, 1>>,                                                                                  \
+      window_forward<window_plain<D, gsa_bf16>>,                                                                            \
+      window_forward<window_bf16<D>> },
 extern const window_choice gsa_window_forward_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

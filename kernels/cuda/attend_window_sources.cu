@@ -3,15 +3,14 @@
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend_window.h"
 
-/* Lane c's row: its vectors, lse and D. */
-GSA_DEVICE void find_row(const window_job &job, const window_item &at, window_tile &tile, int lane)
+/* Lane c's row: its vectors; lse and D on their way. */
+template <class T> GSA_DEVICE void find_row(const window_job &job, const window_item &at, window_tile &tile, int lane)
 {
-    if (lane >= GSA_WINDOW_TILE || tile.column[lane] < 0) return;
     const int64_t row = tile.column[lane], item = row * job.heads + at.head;
-    tile.a[lane] = job.q + item * job.dim;
-    tile.b[lane] = job.dout + item * job.dim;
-    tile.lse[lane] = __ldg(job.kept_lse + item);
-    tile.inner[lane] = __ldg((const float *)job.delta + item);
+    tile.a[lane] = (const T *)job.q + item * job.dim;
+    tile.b[lane] = (const T *)job.dout + item * job.dim;
+    gsa_copy<4>(&tile.lse[lane], job.kept_lse + item);
+    gsa_copy<4>(&tile.inner[lane], job.delta + item);
 }
 
 /* scale ds into W, m p into P. */
@@ -50,55 +49,56 @@ GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float 
         const int kind = window_kind(job, source);
         if (planes[kind] == NULL) continue;
         const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
-        store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide, true, lane);
+        store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide_out, true, lane);
     }
 }
 
 template <class E> __global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_job) job)
 {
-    GSA_SHARED(float4, room_k, [GSA_WINDOW_ROWS * E::STRIDE / 4]);
-    GSA_SHARED(float4, room_v, [GSA_WINDOW_ROWS * E::STRIDE / 4]);
-    GSA_SHARED(float4, room_q, [GSA_WINDOW_TILE * E::STRIDE / 4]);
-    GSA_SHARED(float4, room_dout, [GSA_WINDOW_TILE * E::STRIDE / 4]);
+    typedef typename E::T T;
+    typedef window_room<E, 2> room_of_columns;
+    GSA_SHARED(float4, room_k, [GSA_WINDOW_ROWS * E::STRIDE * sizeof(T) / 16]);
+    GSA_SHARED(float4, room_v, [GSA_WINDOW_ROWS * E::STRIDE * sizeof(T) / 16]);
     GSA_SHARED(float4, room_w, [GSA_WINDOW_ROWS * WINDOW_W / 4]);
     GSA_SHARED(float4, room_p, [GSA_WINDOW_ROWS * WINDOW_W / 4]);
-    GSA_SHARED(window_tile, tile, [1]);
-    float *const q = (float *)room_q, *const dout = (float *)room_dout, *const k = (float *)room_k,
-                 *const v = (float *)room_v, *const w = (float *)room_w, *const p = (float *)room_p;
+    GSA_SHARED(room_of_columns, room, [1]);
+    T *const k = (T *)room_k, *const v = (T *)room_v;
+    float *const w = (float *)room_w, *const p = (float *)room_p;
     const int lane = threadIdx.x;
     window_item at;
     float dk[E::ROWS][E::OUTS], dv[E::ROWS][E::OUTS];
     if (!find_window(job, E::WAY, at)) return;
     if (lane < GSA_WINDOW_ROWS) {
-        tile->a[lane] = tile->b[lane] = NULL;
-        if (lane < at.rows) find_source(job, at.first_row + lane, at.head, &tile->a[lane], &tile->b[lane]);
+        window_tile &own = *room->tile;
+        own.a[lane] = own.b[lane] = NULL;
+        if (lane < at.rows) find_source<T>(job, at.first_row + lane, at.head, &own.a[lane], &own.b[lane]);
     }
     __syncwarp();
-    const bool large_k = stage<E>(k, tile->a, job.dim, job.wide, lane),
-               large_v = stage<E>(v, tile->b, job.dim, job.wide, lane);
+    send_vectors<E>(k, room->tile->a, job.dim, job.wide, lane);
+    send_vectors<E>(v, room->tile->b, job.dim, job.wide, lane);
     clear_outs<E>(dk);
     clear_outs<E>(dv);
-    for (; at.column < at.last; at.column += GSA_WINDOW_TILE) {
-        float x[E::ROWS][E::COLS], through[E::ROWS][E::COLS];
-        __syncwarp();
-        find_column(job, at, *tile, lane);
-        find_row(job, at, *tile, lane);
-        __syncwarp();
-        const bool large_q = stage<E>(q, tile->a, job.dim, job.wide, lane),
-                   large_dout = stage<E>(dout, tile->b, job.dim, job.wide, lane);
-        const bool large = __any_sync(GSA_ALL_LANES, large_k || large_v || large_q || large_dout);
-        __syncwarp();
-        window_dots<E>(x, k, q, job.dim, large, lane);
-        window_dots<E>(through, v, dout, job.dim, large, lane);
-        weigh_cells<E>(job, at, *tile, x, through, w, p, lane);
-        __syncwarp();
-        window_mix<E>(dk, w, q, tile->mask, job.dim, large, lane);
-        window_mix<E>(dv, p, dout, tile->mask, job.dim, large, lane);
-    }
+    walk_columns<E>(
+        job, at, *room, lane, [&](window_tile &tile) { find_row<T>(job, at, tile, lane); },
+        [&] { return saw_large<E>(k, lane) || saw_large<E>(v, lane); },
+        [&](const window_tile &tile, const T *q, const T *dout, bool large) {
+            float x[E::ROWS][E::COLS], through[E::ROWS][E::COLS];
+            window_dots<E>(x, k, q, job.dim, large, lane);
+            window_dots<E>(through, v, dout, job.dim, large, lane);
+            weigh_cells<E>(job, at, tile, x, through, w, p, lane);
+            __syncwarp();
+            window_mix<E>(dk, w, q, tile.mask, job.dim, large, lane);
+            window_mix<E>(dv, p, dout, tile.mask, job.dim, large, lane);
+        });
     add_sources<E>(job, at, job.dk, dk, lane);
     add_sources<E>(job, at, job.dv, dv, lane);
 }
 
 #define CHOICE(D)                                                                                                           \
-    { D, window_sources<window_plain<D>>, window_sources<window_tensor<D, 3>>, window_sources<window_tensor<D, 1>> },
+    { D,                                                                                                                    \
+      window_sources<window_plain<D>>,                                                                                      \
+      window_sources<window_tensor<D, 3>>,                                                                                  \
+      window_sources<window_tensor<D, 1>>,                                                                                  \
+      window_sources<window_plain<D, gsa_bf16>>,                                                                            \
+      window_sources<window_bf16<D>> },
 extern const window_choice gsa_window_sources_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

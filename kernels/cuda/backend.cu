@@ -247,16 +247,20 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                                         ", attention in bf16",
                                         ", attention by windows",
                                         ", attention on tensor cores",
-                                        ", attention on tensor cores in tf32" };
-    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_TF32)
-        return gsa_fail(
-            &b->error, GSA_ERR_ARGUMENT,
-            "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor) or %d (tf32)", attention,
-            (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS, (int)GSA_CUDA_TENSOR,
-            (int)GSA_CUDA_TF32);
+                                        ", attention on tensor cores in tf32",
+                                        ", attention in bf16 by windows",
+                                        ", attention in bf16 on tensor cores" };
+    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16_TENSOR)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor), %d (tf32), "
+                        "%d (bf16 by windows) or %d (bf16 on tensor cores)",
+                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS,
+                        (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32, (int)GSA_CUDA_BF16_WINDOWS, (int)GSA_CUDA_BF16_TENSOR);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
-    else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);
+    else
+        gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16 || attention == GSA_CUDA_BF16_WINDOWS ||
+                                    attention == GSA_CUDA_BF16_TENSOR);
     gsa_cuda_state *s = gsa_cuda_of(b);
     char *const end = strchr(s->name, ')') + 1;
     snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[attention]);

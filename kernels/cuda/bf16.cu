@@ -21,6 +21,12 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) round_planes(GSA_ARGUMENT
     for (int n = 0; n < QUAD && n < left; n++) job.to[at + n].bits = (uint16_t)gsa_bf16_bits(__ldg(from + n));
 }
 
+static __global__ void __launch_bounds__(GSA_ELEMENTS) round_floats(float *to, const float *from, int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i < count) to[i] = gsa_bf16_round(__ldg(from + i));
+}
+
 int gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count)
 {
     if (count == 0) return -1;
@@ -43,4 +49,11 @@ gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_
     int64_t blocks;
     GSA_TRY(gsa_cuda_grid(b, op, p->first[p->planes] / QUAD, GSA_ELEMENTS, &blocks));
     return GSA_RUN(b, round_planes, blocks, GSA_ELEMENTS, *p);
+}
+
+gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from, int64_t count)
+{
+    int64_t blocks;
+    GSA_TRY(gsa_cuda_grid(b, op, count, GSA_ELEMENTS, &blocks));
+    return GSA_RUN(b, round_floats, blocks, GSA_ELEMENTS, to, from, count);
 }

@@ -38,6 +38,9 @@ int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p);
 /* Fills what `to` points at; one launch. */
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p);
 
+/* to[i] = from[i] rounded to bf16, as floats. */
+gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from, int64_t count);
+
 static inline const gsa_bf16 *gsa_cuda_plane(const gsa_bf16_planes *p, int plane)
 {
     return plane < 0 ? NULL : p->to + p->first[plane];

@@ -1,7 +1,7 @@
 /* platform.h - the first include of every .cu file, and the only one that knows which compiler it is: nvcc, for a device,
  * or a C++ compiler, for the SIMT executor of tests/simt, which runs the same sources on the host.
  *
- * Rules that keep the sources fit for both: launches through GSA_LAUNCH, shared arrays through GSA_SHARED; inline PTX in mma.h alone, no
+ * Rules that keep the sources fit for both: launches through GSA_LAUNCH, shared arrays through GSA_SHARED; inline PTX in mma.h and copy.h alone, no
  * cooperative groups, no CUB inside kernels, no constant memory and no textures; warp operations name the full warp and are
  * called by all of it. Library calls (cuBLAS, CUB) go through library.h. */
 #ifndef GSA_CUDA_PLATFORM_H

@@ -14,8 +14,15 @@ enum {
     GSA_FORWARD_BLOCKS = 5,
     GSA_ROWS_BLOCKS = 4,
     GSA_SOURCES_BLOCKS = 3,
+    GSA_WINDOW_SHARED = 43 << 10, /* vectors of a window's block: what else stands in its 48 KiB takes less than 5 */
     GSA_GRAPH_CALLS = 64 /* checked calls in a graph at most: the device begins while the host goes on with the next */
 };
+
+/* Tiles of a window that are in shared memory at once: 2 bring the next while one is multiplied, 1 brings it afterwards and
+ * lets more blocks be there. One that is given (-DCMAKE_CUDA_FLAGS=-DGSA_WINDOW_STAGES=1) is measured against this. */
+#ifndef GSA_WINDOW_STAGES
+#define GSA_WINDOW_STAGES 2
+#endif
 
 /* Chosen at run time by the device's compute capability. */
 typedef struct gsa_cuda_tuning {

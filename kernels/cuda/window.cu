@@ -143,7 +143,7 @@ static gsa_window_rule rule_of(gsa_backend *b)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
     return gsa_window_rule{ s->window_reuse, s->tensor_density, s->tuning->window_columns,
-                            s->attention != GSA_CUDA_WINDOWS };
+                            s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_BF16_WINDOWS };
 }
 
 static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e, windows_room *room, gsa_cuda_windows *w)

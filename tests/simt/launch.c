@@ -9,6 +9,13 @@
 enum { WARP = 32, MAX_THREADS = 1024, SHARED_BYTES = 48 << 10, REDZONE = 64, MAX_ARRAYS = 32 };
 enum state { READY, IN_WARP, AT_BARRIER, GONE };
 
+typedef struct late_copy { /* one that its thread has not waited for */
+    void *to;
+    const void *from;
+    size_t bytes;
+    int64_t group;
+} late_copy;
+
 typedef struct thread {
     fiber at; /* first: a fiber is its thread */
     simt_index index;
@@ -19,6 +26,9 @@ typedef struct thread {
     unsigned mask;
     const char *file;
     uint64_t value, result;
+    late_copy *copies;
+    int n_copies, copy_room;
+    int64_t group; /* the one that is open */
 } thread;
 
 typedef struct shared_array {
@@ -274,6 +284,39 @@ int simt_barrier(int predicate, const char *file, int line)
     return m.votes;
 }
 
+/* ---- copies that go on by themselves --------------------------------------------------------------------------------- */
+void simt_copy(void *to, const void *from, size_t bytes, const char *file, int line)
+{
+    thread *t = m.running;
+    if (((uintptr_t)to | (uintptr_t)from) % bytes)
+        misuse("a copy of %zu bytes at %s:%d from %p to %p is not aligned", bytes, file, line, from, to);
+    if (m.order == SIMT_REVERSE || (m.order == SIMT_RANDOM && roll() >> 20 & 1)) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    if (t->n_copies == t->copy_room) {
+        t->copy_room = t->copy_room ? 2 * t->copy_room : 64;
+        t->copies = realloc(t->copies, (size_t)t->copy_room * sizeof *t->copies);
+        if (t->copies == NULL) abort();
+    }
+    t->copies[t->n_copies++] = (late_copy){ to, from, bytes, t->group };
+}
+
+void simt_copies_close(void)
+{
+    m.running->group++;
+}
+
+void simt_copies_wait(int left)
+{
+    thread *t = m.running;
+    int made = 0;
+    for (; made < t->n_copies && t->copies[made].group < t->group - left; made++)
+        memcpy(t->copies[made].to, t->copies[made].from, t->copies[made].bytes);
+    t->n_copies -= made;
+    if (made > 0) memmove(t->copies, t->copies + made, (size_t)t->n_copies * sizeof *t->copies);
+}
+
 static void body(void)
 {
     fiber_entered(m.fresh_host ? &m.host : NULL);
@@ -281,6 +324,7 @@ static void body(void)
     m.call(m.kernel);
     thread *t = m.running;
     if (m.at_barrier > 0) misuse("leaves while %d threads wait in __syncthreads", m.at_barrier);
+    if (t->n_copies > 0) misuse("leaves with %d copies on their way", t->n_copies);
     t->state = GONE;
     m.alive--;
     m.live[t->warp] &= ~(1u << t->lane);
@@ -327,6 +371,7 @@ static void run_block(unsigned threads)
         thread *t = &m.threads[i];
         if (!t->made) fiber_create(&t->at), t->made = 1;
         t->number = i, t->warp = i / WARP, t->lane = i % WARP, t->state = READY;
+        t->n_copies = 0, t->group = 0;
         t->index = (simt_index){ (unsigned)i, 0, 0 };
         fiber_prepare(&t->at, body, (size_t)i * 320 % 8192);
     }

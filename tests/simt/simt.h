@@ -36,6 +36,10 @@ uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int widt
 int simt_barrier(int predicate, const char *file, int line); /* how many threads came with a true predicate */
 void *simt_shared(size_t bytes, const char *file, int line);
 void simt_yield(void);                                       /* random order: lets others overtake */
+/* Copies that go on by themselves: made when their thread waits for them, in reverse order at once, in random order either. */
+void simt_copy(void *to, const void *from, size_t bytes, const char *file, int line);
+void simt_copies_close(void);
+void simt_copies_wait(int left); /* all groups but the last so many */
 
 #define __syncthreads() ((void)simt_barrier(0, __FILE__, __LINE__))
 #define __syncthreads_count(p) simt_barrier((p) != 0, __FILE__, __LINE__)
