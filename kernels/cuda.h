@@ -37,10 +37,11 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
 
 /* WINDOWS: FUSED, but 16 rows that follow one another and read much the same sources load them together. TENSOR: the denser of
  * these windows multiply on tensor cores, each product as three of tf32, which is as accurate as float. TF32: as one, with 11
- * bits of each factor. BF16_WINDOWS and BF16_TENSOR: what BF16 gives, up to the order of sums, by windows; on tensor cores products of
- * bf16, exact but for a weight's last 8 of 24 bits. Which windows: those with at least `reuse` edges a column of their union, and on tensor cores those
- * whose edges are at least `density` of rows x columns. At first both are the device's (kernels/cuda/tuning.h); infinity: no
- * windows. The bits of results depend on the rule, not on the run. */
+ * bits of each factor. BF16_WINDOWS and BF16_TENSOR: what BF16 gives, up to the order of sums, by windows; on tensor cores
+ * scores are exact products of bf16, and weights keep 16 of their 24 bits.
+ * Which windows: those with at least `reuse` edges a column of their union, and on tensor cores those whose edges are at least
+ * `density` of rows x columns; before sm_80, where there are no such tensor cores, none. At first both are the device's
+ * (kernels/cuda/tuning.h); infinity: no windows. The bits of results depend on the rule, not on the run. */
 gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density);
 
 /* From now on the work between step_begin and step_end is captured and launched as graphs (docs/cuda.md); without it those entries are

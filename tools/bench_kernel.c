@@ -242,22 +242,7 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
     return GSA_OK;
 }
 
-/* Versions of attention that are measured and not trained with; FUSED: none of them. */
-static int attention_of(const char *device)
-{
-    static const struct {
-        const char *name;
-        int attention;
-    } versions[] = { { "cuda-cusparse", GSA_CUDA_CUSPARSE },
-                     { "cuda-windows", GSA_CUDA_WINDOWS },
-                     { "cuda-tensor", GSA_CUDA_TENSOR },
-                     { "cuda-tf32", GSA_CUDA_TF32 } };
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        if (strcmp(device, versions[i].name) == 0) return versions[i].attention;
-    return GSA_CUDA_FUSED;
-}
-
-/* Where a side runs: a level of the cpu backend, a version of the cuda backend's attention, or a device by name. */
+/* Where a side runs: a level of the cpu backend, cuSPARSE, or a device by name. */
 static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
 {
     const gsa_bench_side *side = one->side;
@@ -265,12 +250,11 @@ static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
     const int real = strcmp(gsa_args_text(one->bench->args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
     const int level = level_of(side->device);
     if (level > GSA_CPU_BEST) return gsa_backend_cpu(system, level, side->threads, &one->backend, error);
-    const int attention = attention_of(side->device);
-    if (attention == GSA_CUDA_FUSED)
+    if (strcmp(side->device, "cuda-cusparse") != 0) /* measured, and not trained with: it has no labels */
         return gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
     const gsa_status status = gsa_backend_cuda(system, real, 0, &one->backend, error);
     if (status != GSA_OK) return status;
-    const gsa_status chosen = gsa_cuda_choose_attention(one->backend, attention);
+    const gsa_status chosen = gsa_cuda_choose_attention(one->backend, GSA_CUDA_CUSPARSE);
     return chosen == GSA_OK ? GSA_OK : give_up(one, chosen, error);
 }
 

@@ -59,8 +59,12 @@ static void write_cuda(gsa_output *out)
         end += *end == '\n';
     }
     const gsa_status status = gsa_backend_open(NULL, "cuda", GSA_F32, 1, &backend, &why);
-    gsa_output_format(out, "%-13s --device cuda, cuda-bf16, cuda-graphs, auto: %s%s\n", "",
+    gsa_output_format(out, "%-13s --device auto, cuda, and those that begin with cuda-: %s%s\n", "",
                       status == GSA_OK ? "computes on " : "refused, ", status == GSA_OK ? backend->name : why.text);
+    gsa_output_format(
+        out, "%-13s attention: cuda by edges; cuda-windows, 16 rows load what they share; cuda-tensor, the dense\n", "");
+    gsa_output_format(
+        out, "%-13s of these on tensor cores (sm_80 and later), cuda-tf32 likewise; cuda-bf16 and so on in 16 bits\n", "");
     gsa_backend_release(backend);
 #else
     gsa_output_text(out, "cuda          not built in\n");

@@ -22,19 +22,34 @@ static void write_wrapped(gsa_output *out, const char *text, int column, int ind
     gsa_output_text(out, "\n");
 }
 
+/* "  --name value", broken behind a | before WIDTH; the column behind it. */
+static int write_head(gsa_output *out, const gsa_option *option)
+{
+    const int indent = (int)strlen(option->name) + 5;
+    int column = indent;
+    gsa_output_format(out, "  --%s ", option->name);
+    for (const char *at = option->value; *at;) {
+        int bytes = (int)strcspn(at, "|");
+        bytes += at[bytes] == '|';
+        if (column > indent && column + bytes > WIDTH) gsa_output_format(out, "\n%*s", indent, ""), column = indent;
+        gsa_output_write(out, at, bytes);
+        at += bytes, column += bytes;
+    }
+    return column;
+}
+
 static void write_option(gsa_output *out, const gsa_option *option)
 {
-    char head[80], text[512];
+    char text[512];
     const char *value = gsa_option_default(option);
     const int ranged = option->type == GSA_OPTION_NUMBER || option->type == GSA_OPTION_NUMBERS;
-    snprintf(head, sizeof head, "  --%s %s", option->name, option->value);
     int used = snprintf(text, sizeof text, "%s", option->doc);
     if (ranged)
         used += snprintf(text + used, sizeof text - (size_t)used, "; %" PRId64 "..%" PRId64, option->low, option->high);
     if (value) snprintf(text + used, sizeof text - (size_t)used, " [%s]", value);
-    gsa_output_format(out, "%-*s", COLUMN - 1, head);
-    if (strlen(head) >= COLUMN - 1) gsa_output_format(out, "\n%*s", COLUMN, "");
-    else gsa_output_text(out, " ");
+    const int column = write_head(out, option);
+    if (column >= COLUMN - 1) gsa_output_format(out, "\n%*s", COLUMN, "");
+    else gsa_output_format(out, "%*s", COLUMN - column, "");
     write_wrapped(out, text, COLUMN, COLUMN);
 }
 

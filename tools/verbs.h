@@ -49,8 +49,13 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
     }
 #define GSA_OPTION_ROW_DEVICE                                                                                               \
     {                                                                                                                       \
-        "device", GSA_OPTION_CHOICE, "cpu|cuda|cuda-bf16|cuda-graphs|ref|auto", "auto", NULL, 0, 0,                         \
-            "where to compute; ref: plain C; cuda-bf16: attention on numbers of 16 bits; cuda-graphs: steps as CUDA graphs" \
+        "device", GSA_OPTION_CHOICE,                                                                                        \
+            "cpu|cuda|cuda-bf16|cuda-bf16-tensor|cuda-bf16-windows|cuda-graphs|cuda-tensor|cuda-tf32|cuda-windows|"         \
+            "ref|auto",                                                                                                     \
+            "auto", NULL, 0, 0,                                                                                             \
+            "where to compute; ref: plain C; cuda-...: attention on numbers of 16 bits (bf16), by row windows "             \
+            "(windows), the dense ones on tensor cores (tensor; tf32: with 11 bits of each factor); cuda-graphs: steps "    \
+            "as CUDA graphs"                                                                                                \
     }
 #define GSA_OPTION_ROW_THREADS                                                                                              \
     {                                                                                                                       \

@@ -27,19 +27,9 @@ gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
     const gsa_attend_args *args = windows->args;
     const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels, dim = args->head_dim;
     if (gsa_window_table_room(args) == 0) return GSA_OK;
-    const gsa_cuda_product product = { windows->table,
-                                       windows->q,
-                                       (const float *)args->label_vectors,
-                                       items,
-                                       labels,
-                                       dim,
-                                       labels,
-                                       dim,
-                                       dim,
-                                       0,
-                                       1,
-                                       0,
-                                       1 };
+    const gsa_cuda_product product = {
+        windows->table, windows->q, (const float *)args->label_vectors, items, labels, dim, labels, dim, dim, 0, 1, 0, 1
+    };
     return gsa_cuda_multiply(b, &product);
 }
 

@@ -18,7 +18,7 @@ typedef struct window_job {      /* everything a kernel is told */
     int32_t heads, dim, labels, kinds;
     int32_t wide, wide_out; /* numbers of a load of what is stored as T; floats of a load or store of floats */
     float scale;
-    const void *q, *dout; /* as T */
+    const void *q, *dout;                                /* as T */
     const float *r, *bias, *table, *kept_out, *kept_lse; /* table [rows, heads, labels] or NULL */
     gsa_cuda_drop drop;
     float *out, *lse, *dq, *delta, *label_sum; /* label_sum: from item first_item on, or NULL */
@@ -31,7 +31,8 @@ typedef struct window_job {      /* everything a kernel is told */
 /* Heads up to 32, 64 and 128 columns. */
 #define GSA_WINDOW_SHAPES(X) X(32) X(64) X(128)
 typedef void (*window_kernel)(const window_job job);
-typedef struct window_choice { /* the kernels of a pass: float plain, by three products of tf32, by one; bf16 plain, on tensor cores */
+typedef struct
+    window_choice { /* the kernels of a pass: float plain, by three products of tf32, by one; bf16 plain, on tensor cores */
     int dim;
     window_kernel plain, tensor, tf32, plain_bf16, tensor_bf16;
 } window_choice;
@@ -79,10 +80,10 @@ typedef struct window_item {
 } window_item;
 
 /* False: the window goes another way, and the whole block leaves. */
-GSA_DEVICE bool find_window(const window_job &job, int way, window_item &at)
+template <class E> GSA_DEVICE bool find_window(const window_job &job, window_item &at)
 {
     const int64_t window = job.first_window + blockIdx.x / job.heads;
-    if (job.w.way[window] != way) return false;
+    if (!E::HERE || job.w.way[window] != E::WAY) return false;
     at.head = (int32_t)(blockIdx.x % job.heads);
     at.first_row = window * GSA_WINDOW_ROWS;
     at.rows = (int32_t)min(job.items - at.first_row, (int64_t)GSA_WINDOW_ROWS);
@@ -128,8 +129,7 @@ template <int BYTES> GSA_DEVICE void clear_word(void *to)
 }
 
 /* 16 head vectors on their way into shared memory, BYTES a copy; zeros behind their columns and where there is none. */
-template <class E, int BYTES>
-GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
+template <class E, int BYTES> GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
 {
     typedef typename E::T T;
     enum {
@@ -144,14 +144,13 @@ GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, 
         for (int n = 0; n < SOME; n++) {
             const int i = lane + (first + n) * GSA_WARP, r = i / WORDS, c = i % WORDS * N;
             const T *const at = (const T *)from[r];
-            if (at && c < dim) gsa_copy<N * (int)sizeof(T)>(to + r * E::STRIDE + c, at + c);
-            else clear_word<N * (int)sizeof(T)>(to + r * E::STRIDE + c);
+            if (at && c < dim) gsa_copy<N *(int)sizeof(T)>(to + r * E::STRIDE + c, at + c);
+            else clear_word<N *(int)sizeof(T)>(to + r * E::STRIDE + c);
         }
     }
 }
 
-template <class E>
-GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim, int wide, int lane)
+template <class E> GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim, int wide, int lane)
 {
     const int bytes = wide * (int)sizeof(typename E::T);
     if (bytes == 16) send_words<E, 16>(to, from, dim, lane);
@@ -160,16 +159,19 @@ GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim
     else send_words<E, 2>(to, from, dim, lane);
 }
 
-/* Whether this lane sees one of 16 vectors' numbers that products of a tile cannot take. */
+/* Whether this lane sees one of 16 vectors' numbers that products of a tile cannot take; 4 loads at a time. */
 template <class E> GSA_DEVICE bool saw_large(const typename E::T *at, int lane)
 {
     typedef window_storage<typename E::T> storage;
-    enum { WORDS = E::D / storage::N };
+    enum { WORDS = E::D / storage::N, ALL = WORDS * GSA_WINDOW_TILE / GSA_WARP, SOME = ALL < 4 ? ALL : 4 };
     bool large = false;
-    GSA_UNROLL
-    for (int n = 0; n < WORDS * GSA_WINDOW_TILE / GSA_WARP; n++) {
-        const int i = lane + n * GSA_WARP;
-        large = large || storage::large(*(const uint4 *)(at + i / WORDS * E::STRIDE + i % WORDS * storage::N));
+    GSA_NO_UNROLL
+    for (int first = 0; first < ALL; first += SOME) {
+        GSA_UNROLL
+        for (int n = 0; n < SOME; n++) {
+            const int i = lane + (first + n) * GSA_WARP;
+            large = large || storage::large(*(const uint4 *)(at + i / WORDS * E::STRIDE + i % WORDS * storage::N));
+        }
     }
     return large;
 }
@@ -277,7 +279,7 @@ GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const ty
             const float x = w[E::at(E::row(lane, r), c)];
             if (!(mask[c] >> E::row(lane, r) & 1)) continue;
             GSA_UNROLL
-            for (int o = 0; o < E::OUTS; o++) 
+            for (int o = 0; o < E::OUTS; o++)
                 acc[r][o] += x * window_storage<typename E::T>::get(b + c * E::STRIDE + E::out(lane, o));
         }
     }

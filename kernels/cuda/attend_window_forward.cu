@@ -66,7 +66,8 @@ template <class E> GSA_DEVICE void store_rows(const window_job &job, const windo
         const float share = state.sum[r] == 0 ? 0 : 1 / state.sum[r];
         GSA_UNROLL
         for (int o = 0; o < E::OUTS; o++) state.o[r][o] *= share;
-        store_outs<E>(job.out + row * job.width + (int64_t)at.head * job.dim, state.o[r], job.dim, job.wide_out, false, lane);
+        store_outs<E>(job.out + row * job.width + (int64_t)at.head * job.dim, state.o[r], job.dim, job.wide_out, false,
+                      lane);
         if (lane % E::LANES == 0)
             job.lse[row * job.heads + at.head] = state.sum[r] == 0 ? -INFINITY : state.top[r] + logf(state.sum[r]);
     }
@@ -83,7 +84,7 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_forward(GS
     float *const w = (float *)room_w;
     const int lane = threadIdx.x;
     window_item at;
-    if (!find_window(job, E::WAY, at)) return;
+    if (!find_window<E>(job, at)) return;
     if (lane < GSA_WINDOW_ROWS)
         room->tile->a[lane] =
             lane < at.rows ? (const T *)job.q + (at.first_row + lane) * job.width + (int64_t)at.head * job.dim : NULL;
@@ -95,9 +96,7 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_forward(GS
     for (int r = 0; r < E::ROWS; r++) state.top[r] = -FLT_MAX, state.sum[r] = 0;
     walk_columns<E>(
         job, at, *room, lane,
-        [&](window_tile &tile) {
-            find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]);
-        },
+        [&](window_tile &tile) { find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]); },
         [&] { return saw_large<E>(q, lane); },
         [&](const window_tile &tile, const T *k, const T *v, bool large) {
             float x[E::ROWS][E::COLS], factor[E::ROWS][E::COLS];

@@ -11,7 +11,8 @@ typedef struct window_rows { /* what the rows bring */
 
 /* Eight lanes a row; dout stands in shared memory. */
 template <class E>
-GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const typename E::T *dout, window_rows &rows, int lane)
+GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const typename E::T *dout, window_rows &rows,
+                           int lane)
 {
     GSA_UNROLL
     for (int r = lane / 8; r < GSA_WINDOW_ROWS; r += 4) {
@@ -143,14 +144,12 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_backward(G
     const int lane = threadIdx.x;
     window_item at;
     float dq[E::ROWS][E::OUTS];
-    if (!find_window(job, E::WAY, at)) return;
+    if (!find_window<E>(job, at)) return;
     send_rows<E>(job, at, *room->tile, q, dout, lane);
     clear_outs<E>(dq);
     walk_columns<E>(
         job, at, *room, lane,
-        [&](window_tile &tile) {
-            find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]);
-        },
+        [&](window_tile &tile) { find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]); },
         [&] {
             find_inner<E>(job, at, dout, *rows, lane);
             __syncwarp();

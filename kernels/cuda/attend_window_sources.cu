@@ -67,7 +67,7 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_sources(GS
     const int lane = threadIdx.x;
     window_item at;
     float dk[E::ROWS][E::OUTS], dv[E::ROWS][E::OUTS];
-    if (!find_window(job, E::WAY, at)) return;
+    if (!find_window<E>(job, at)) return;
     if (lane < GSA_WINDOW_ROWS) {
         window_tile &own = *room->tile;
         own.a[lane] = own.b[lane] = NULL;

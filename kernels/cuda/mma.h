@@ -1,5 +1,5 @@
 /* mma.h - products of a warp on tensor cores, sums in float: D [16,8] += A [16,8] B [8,8] of tf32 and D [16,8] += A [16,16]
- * B [16,8] of bf16; and their plain twins, for architectures without them and for the executor. With copy.h the only inline PTX.
+ * B [16,8] of bf16; and their plain twins for the executor. With copy.h the only inline PTX.
  *
  * tf32 is a float with 10 bits behind the point; x = high + low with both in tf32 keeps 21 of float's 23, so three products
  * of tf32 are as accurate as one of floats.
@@ -17,6 +17,11 @@
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GSA_TENSOR_CORES 1
+#endif
+#if defined(GSA_TENSOR_CORES) || !defined(__CUDACC__)
+#define GSA_TENSOR_WAY 1 /* windows may go on tensor cores: there, and on the executor; for 75 no such code is made */
+#else
+#define GSA_TENSOR_WAY 0
 #endif
 
 /* The nearest number of tf32, of two the one further from 0. */
@@ -123,7 +128,7 @@ GSA_DEVICE void gsa_load_transposed(uint32_t *x, const void *row)
     const int lane = threadIdx.x % GSA_WARP, g = lane / 4, t = lane % 4;
     for (int m = 0; m < 4; m++) {
         const uint16_t *const even = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t),
-                       *const odd = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t + 1);
+                              *const odd = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t + 1);
         x[m] = (uint32_t)odd[g] << 16 | even[g];
     }
 }

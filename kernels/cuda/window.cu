@@ -139,11 +139,13 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
     return gsa_cuda_sort(b, room->sorted, room->key, room->order, order, e->edges, gsa_cuda_bits(windows));
 }
 
+/* Before sm_80 nothing multiplies tf32 or bf16. */
 static gsa_window_rule rule_of(gsa_backend *b)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
+    const int tensor = s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_BF16_WINDOWS;
     return gsa_window_rule{ s->window_reuse, s->tensor_density, s->tuning->window_columns,
-                            s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_BF16_WINDOWS };
+                            tensor && s->tuning->capability >= 80 };
 }
 
 static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e, windows_room *room, gsa_cuda_windows *w)

@@ -59,6 +59,7 @@ template <int D_, class T_ = float> struct window_plain {
     typedef window_storage<T_> storage;
     enum {
         WAY = GSA_WAY_WINDOW,
+        HERE = 1,
         D = D_,
         STRIDE = D_ + storage::N,
         ROWS = 4,
@@ -120,7 +121,7 @@ template <int D_, class T_ = float> struct window_plain {
 
 /* Who holds what where mma.h multiplies: elements of D. */
 template <int D_> struct window_fragments {
-    enum { WAY = GSA_WAY_TENSOR, D = D_, ROWS = 2, COLS = 4, OUTS = D_ / 4, PIECE = 2, LANES = 4 };
+    enum { WAY = GSA_WAY_TENSOR, HERE = GSA_TENSOR_WAY, D = D_, ROWS = 2, COLS = 4, OUTS = D_ / 4, PIECE = 2, LANES = 4 };
     static __device__ __forceinline__ int row(int lane, int a)
     {
         return lane / 4 + 8 * a;

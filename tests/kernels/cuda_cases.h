@@ -67,6 +67,7 @@ void crf_case(tally *t);
 void sparse_case(tally *t);
 void windows_case(tally *t);
 void tensor_case(tally *t);
+void windows16_case(tally *t);
 void graphs_case(tally *t);
 
 #endif

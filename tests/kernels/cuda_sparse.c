@@ -15,7 +15,7 @@ static void choices(tally *t, both *pair)
         check(t, gsa_cuda_choose_attention(b, turn % 2 ? GSA_CUDA_FUSED : GSA_CUDA_CUSPARSE) == GSA_OK, "%s", b->error.text);
         attend_pair(t, b, pair->ref, &maker.view, 2, 12, LOOSE, "versions in turn");
     }
-    fails(t, b, gsa_cuda_choose_attention(b, 7), GSA_ERR_ARGUMENT, "attention 7");
+    fails(t, b, gsa_cuda_choose_attention(b, 77), GSA_ERR_ARGUMENT, "attention 77");
     fails(t, pair->ref, gsa_cuda_choose_attention(pair->ref, GSA_CUDA_CUSPARSE), GSA_ERR_UNSUPPORTED, "'ref'");
     edges_free(&maker);
 }

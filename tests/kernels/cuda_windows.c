@@ -45,7 +45,11 @@ static const window_mode modes[] = { { "all windows", GSA_CUDA_WINDOWS, 0, 2, 0 
                                      { "no windows", GSA_CUDA_WINDOWS, INFINITY, INFINITY, 0 },
                                      { "all on tensor cores", GSA_CUDA_TENSOR, 0, 0, 0 },
                                      { "tensor cores by rule", GSA_CUDA_TENSOR, 1.5, 0.3, 0 },
-                                     { "all in tf32", GSA_CUDA_TF32, 0, 0, TF32 } };
+                                     { "all in tf32", GSA_CUDA_TF32, 0, 0, TF32 },
+                                     { "all windows in bf16", GSA_CUDA_BF16_WINDOWS, 0, 2, BF16 },
+                                     { "all on tensor cores in bf16", GSA_CUDA_BF16_TENSOR, 0, 0, BF16 },
+                                     { "tensor cores in bf16 by rule", GSA_CUDA_BF16_TENSOR, 1.5, 0.3, BF16 },
+                                     { "no windows in bf16", GSA_CUDA_BF16_TENSOR, INFINITY, INFINITY, BF16 } };
 
 static void use_mode(both *pair, const window_mode *mode)
 {
@@ -109,6 +113,7 @@ static void shared_planes(tally *t, both *pair, const window_mode *mode)
     use_mode(pair, mode);
     block_graph(&m, 20, 24, 16, 24, 0, 3, 5);
     run_graph(t, pair, mode, &m, 1, 8, WITH_VECTORS | WITH_BIAS | ALIASED, "one plane for three kinds");
+    run_graph(t, pair, mode, &m, 2, 17, WITH_VECTORS | ALIASED, "one plane for three kinds");
     edges_free(&m);
 }
 
@@ -203,4 +208,31 @@ void tensor_case(tally *t)
         keeps_bad_numbers(t, pair.cuda, &modes[i]);
     }
     close_both(&pair);
+}
+
+/* Windows over arrays in bf16, held to what the version by edges is held to; by name, too. */
+void windows16_case(tally *t)
+{
+    static const int32_t dims[] = { 1,  2,   3,   5,   8, 10, 16, 31, 32, 33, 50, 64,
+                                    65, 100, 128, 129, 4, 12, 20, 24, 40, 60, 62, 7 };
+    static const char *const names[] = { "cuda-windows", "cuda-tensor", "cuda-tf32", "cuda-bf16-windows",
+                                         "cuda-bf16-tensor" };
+    static const char *const said[] = { "by windows", "on tensor cores", "in tf32", "in bf16 by windows",
+                                        "in bf16 on tensor cores" };
+    both pair = open_both();
+    for (int i = 6; i < 10; i++) {
+        widths(t, &pair, &modes[i], dims, i == 7 ? 24 : i == 6 ? 12 : 4);
+        if (i == 7 || i == 8) every_topology(t, &pair, BF16);
+        random_graphs(t, &pair, &modes[i], i == 9 ? 4 : 12);
+        shared_planes(t, &pair, &modes[i]);
+        keeps_bad_numbers(t, pair.cuda, &modes[i]);
+    }
+    close_both(&pair);
+    for (int i = 0; i < 5; i++) {
+        gsa_backend *b = NULL;
+        gsa_error error = { 0 };
+        check(t, gsa_backend_open(NULL, names[i], GSA_F32, 1, &b, &error) == GSA_OK && strstr(b->name, said[i]) != NULL,
+              "%s: '%s' %s", names[i], b ? b->name : "", error.text);
+        gsa_backend_release(b);
+    }
 }

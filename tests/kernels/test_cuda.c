@@ -624,7 +624,7 @@ static void memory_case(tally *t)
     edges_maker maker;
     gsa_dice dice = { 77 };
     edges_random(&maker, &dice, (edges_wish){ .examples = 1, .kinds = 2, .row_kinds = 1, .labels = 5, .nodes = 40 });
-    for (int nth = 1; nth < 90; nth++) { /* from 40 on with windows */
+    for (int nth = 1; nth < 140; nth++) { /* from 40 on with windows, from 90 on in bf16 */
         gsa_error error = { 0 };
         simt_fail_malloc(nth < 40 ? nth : 0);
         if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
@@ -638,8 +638,9 @@ static void memory_case(tally *t)
         size_probe(&p, &dice);
         open_side(&side, b, &p, 0);
         if (nth >= 40)
-            must(b, gsa_cuda_choose_attention(b, GSA_CUDA_WINDOWS) == GSA_OK && gsa_cuda_choose_windows(b, 0, 2) == GSA_OK);
-        simt_fail_malloc(nth < 40 ? nth - 3 : nth - 39);
+            must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
+                        gsa_cuda_choose_windows(b, 0, nth < 90 ? 2 : 0) == GSA_OK);
+        simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
         check(t, (forward == GSA_OK || forward == GSA_ERR_MEMORY) && (backward == GSA_OK || backward == GSA_ERR_MEMORY),
@@ -729,7 +730,8 @@ int main(int argc, char **argv)
                   { "topology", topology_case }, { "special", special_case }, { "arguments", arguments_case },
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
                   { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case },
-                  { "windows", windows_case },   { "tensor", tensor_case },   { "graphs", graphs_case } };
+                  { "windows", windows_case },   { "tensor", tensor_case },   { "graphs", graphs_case },
+                  { "windows16", windows16_case } };
     tally t = { 0, 0 };
     int ran = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -32,8 +32,8 @@ typedef struct block {
 static struct memory {
     block *blocks;
     int64_t total, used, live, countdown;
-    int devices;
-} mem = { .total = INT64_C(1) << 30, .devices = 1 };
+    int devices, capability;
+} mem = { .total = INT64_C(1) << 30, .devices = 1, .capability = 90 };
 
 void simt_memory(int64_t bytes)
 {
@@ -42,6 +42,10 @@ void simt_memory(int64_t bytes)
 void simt_fail_malloc(int64_t nth)
 {
     mem.countdown = nth;
+}
+void simt_capability(int capability)
+{
+    mem.capability = capability;
 }
 void simt_devices(int count)
 {
@@ -202,7 +206,9 @@ cudaError_t cudaSetDevice(int device)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
     (void)device;
-    *value = what == cudaDevAttrMultiProcessorCount ? 4 : what == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    *value = what == cudaDevAttrMultiProcessorCount      ? 4
+             : what == cudaDevAttrComputeCapabilityMajor ? mem.capability / 10
+                                                         : mem.capability % 10;
     return simt_sticky();
 }
 const char *cudaGetErrorName(cudaError_t error)

@@ -125,6 +125,7 @@ void simt_break(cudaError_t error);                    /* from now on every call
 void simt_memory(int64_t bytes);                       /* the device has this much in all; default 1 GiB */
 void simt_fail_malloc(int64_t nth);                    /* the nth allocation from now on fails; 0: none */
 void simt_devices(int count);                          /* default 1 */
+void simt_capability(int capability);                  /* what devices say of themselves; default 90 */
 int64_t simt_live(void);                               /* allocations, graphs and events that nobody freed */
 int64_t simt_launches(void);
 void simt_late(int yes);                               /* what streams are given runs when somebody waits for it, not before */

@@ -236,6 +236,8 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TENSOR, "tensor");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TF32, "tf32");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16_WINDOWS, "bf16-windows");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16_TENSOR, "bf16-tensor");
     run_sparse(b, c, at, phase, a, &least);
     fflush(stdout);
     for (int i = 0; i < n; i++) b->free(b, made[i]);
