@@ -8,34 +8,66 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
                            : gsa_backend_ref(system, real, threads, backend, error);
 }
 
-static gsa_status open_cuda(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+/* ---- "cuda", and words behind it ---- */
+typedef struct cuda_wish {
+    int graphs;    /* steps as graphs */
+    int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
+} cuda_wish;
+
+/* Where one begins another the longer one holds. */
+static const struct {
+    const char *word;
+    int attention;
+} cuda_words[] = { { "-bf16", GSA_CUDA_BF16 },
+                   { "-bf16-tensor", GSA_CUDA_BF16_TENSOR },
+                   { "-bf16-windows", GSA_CUDA_BF16_WINDOWS },
+                   { "-cusparse", GSA_CUDA_CUSPARSE },
+                   { "-tensor", GSA_CUDA_TENSOR },
+                   { "-tf32", GSA_CUDA_TF32 },
+                   { "-windows", GSA_CUDA_WINDOWS } };
+#define CUDA_WORDS "-bf16, -bf16-tensor, -bf16-windows, -cusparse, -tensor, -tf32 or -windows"
+
+/* Bytes of `word` where the name goes on with it and then ends or has another; else 0. */
+static size_t begins_with(const char *name, const char *word)
 {
-    (void)threads;
-    return gsa_backend_cuda(system, real, 0, backend, error);
+    const size_t bytes = strlen(word);
+    return strncmp(name, word, bytes) == 0 && (name[bytes] == 0 || name[bytes] == '-') ? bytes : 0;
 }
 
-/* cuda, told which kernels attend, or to launch steps as graphs. */
-typedef struct cuda_version {
-    const char *name;
-    int attention, graphs;
-} cuda_version;
-static const cuda_version cuda_versions[] = { { "cuda-bf16", GSA_CUDA_BF16, 0 },
-                                              { "cuda-graphs", GSA_CUDA_FUSED, 1 },
-                                              { "cuda-windows", GSA_CUDA_WINDOWS, 0 },
-                                              { "cuda-tensor", GSA_CUDA_TENSOR, 0 },
-                                              { "cuda-tf32", GSA_CUDA_TF32, 0 },
-                                              { "cuda-bf16-windows", GSA_CUDA_BF16_WINDOWS, 0 },
-                                              { "cuda-bf16-tensor", GSA_CUDA_BF16_TENSOR, 0 } };
-
-static gsa_status open_version(const gsa_system *system, const cuda_version *version, int real, gsa_backend **backend,
-                               gsa_error *error)
+/* 1 when the name is "cuda" and words, each wish once, in any order. */
+static int read_wish(const char *name, cuda_wish *wish)
 {
-    gsa_status status = gsa_backend_cuda(system, real, 0, backend, error);
+    *wish = (cuda_wish){ .attention = -1 };
+    size_t bytes = begins_with(name, "cuda");
+    if (bytes == 0) return 0;
+    for (name += bytes; *name; name += bytes) {
+        int attention = -1;
+        bytes = 0;
+        for (size_t i = 0; i < sizeof cuda_words / sizeof *cuda_words; i++) {
+            const size_t these = begins_with(name, cuda_words[i].word);
+            if (these > bytes) bytes = these, attention = cuda_words[i].attention;
+        }
+        if (attention >= 0 && wish->attention < 0) wish->attention = attention;
+        else if (attention < 0 && !wish->graphs && (bytes = begins_with(name, "-graphs")) > 0) wish->graphs = 1;
+        else return 0;
+    }
+    return 1;
+}
+
+static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real, gsa_backend **backend,
+                            gsa_error *error)
+{
+    gsa_backend *b = NULL;
+    gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
     if (status != GSA_OK) return status;
-    status = version->graphs ? gsa_cuda_use_graphs(*backend) : gsa_cuda_choose_attention(*backend, version->attention);
-    if (status == GSA_OK) return GSA_OK;
-    if (error) *error = (*backend)->error;
-    gsa_backend_release(*backend);
+    if (wish->attention >= 0) status = gsa_cuda_choose_attention(b, wish->attention);
+    if (status == GSA_OK && wish->graphs) status = gsa_cuda_use_graphs(b);
+    if (status == GSA_OK) {
+        *backend = b;
+        return GSA_OK;
+    }
+    if (error) *error = b->error;
+    gsa_backend_release(b);
     return status;
 }
 
@@ -43,7 +75,7 @@ static gsa_status open_version(const gsa_system *system, const cuda_version *ver
 static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
 {
     gsa_error why = { 0 };
-    if (open_cuda(system, real, threads, backend, &why) == GSA_OK) return GSA_OK;
+    if (gsa_backend_cuda(system, real, 0, backend, &why) == GSA_OK) return GSA_OK;
     const gsa_status status = open_cpu(system, real, threads, backend, error);
     if (status == GSA_OK && gsa_cuda_is_built()) (*backend)->error = why;
     return status;
@@ -55,13 +87,12 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
     static const struct {
         const char *name;
         gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
-    } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "cuda", open_cuda }, { "ref", gsa_backend_ref } };
+    } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "ref", gsa_backend_ref } };
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strcmp(device, devices[i].name) == 0) return devices[i].open(system, real, threads, backend, error);
-    for (size_t i = 0; i < sizeof cuda_versions / sizeof *cuda_versions; i++)
-        if (strcmp(device, cuda_versions[i].name) == 0) return open_version(system, &cuda_versions[i], real, backend, error);
+    cuda_wish wish;
+    if (read_wish(device, &wish)) return open_wish(system, &wish, real, backend, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "device '%s': expected cpu, ref, cuda, cuda-bf16, cuda-graphs, cuda-windows, cuda-tensor, cuda-tf32, "
-                    "cuda-bf16-windows, cuda-bf16-tensor or auto",
+                    "device '%s': expected cpu, ref, auto, or cuda and behind it -graphs, one of " CUDA_WORDS ", or both",
                     device);
 }

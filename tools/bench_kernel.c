@@ -242,7 +242,7 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
     return GSA_OK;
 }
 
-/* Where a side runs: a level of the cpu backend, cuSPARSE, or a device by name. */
+/* Where a side runs: a level of the cpu backend, or a device by name. */
 static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
 {
     const gsa_bench_side *side = one->side;
@@ -250,12 +250,7 @@ static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
     const int real = strcmp(gsa_args_text(one->bench->args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
     const int level = level_of(side->device);
     if (level > GSA_CPU_BEST) return gsa_backend_cpu(system, level, side->threads, &one->backend, error);
-    if (strcmp(side->device, "cuda-cusparse") != 0) /* measured, and not trained with: it has no labels */
-        return gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
-    const gsa_status status = gsa_backend_cuda(system, real, 0, &one->backend, error);
-    if (status != GSA_OK) return status;
-    const gsa_status chosen = gsa_cuda_choose_attention(one->backend, GSA_CUDA_CUSPARSE);
-    return chosen == GSA_OK ? GSA_OK : give_up(one, chosen, error);
+    return gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
 }
 
 static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)

@@ -8,9 +8,26 @@ static void write_names(gsa_output *out, const gsa_verb *verb)
     gsa_output_text(out, "--help");
 }
 
+/* The choice that `at` begins with, once for each way of taking what is in brackets or not: bit i of `way` for the i-th. */
+static void write_choice(gsa_output *out, const char *at, unsigned way)
+{
+    for (int taken = 1; *at && *at != '|'; at++) {
+        if (*at == '[') taken = (int)(way & 1), way >>= 1;
+        else if (*at == ']') taken = 1;
+        else if (taken) gsa_output_write(out, at, 1);
+    }
+}
+
 static void write_choices(gsa_output *out, const char *choices)
 {
-    for (; *choices; choices++) gsa_output_write(out, *choices == '|' ? " " : choices, 1);
+    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|') {
+        unsigned ways = 1;
+        for (const char *c = at; *c && *c != '|'; c++) ways <<= *c == '[';
+        for (unsigned way = 0; way < ways; way++) {
+            if (at != choices || way > 0) gsa_output_text(out, " ");
+            write_choice(out, at, way);
+        }
+    }
 }
 
 /* The words that a verb's operands begin with: "new check" of "new NAME | check SPEC". */

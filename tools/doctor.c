@@ -59,7 +59,7 @@ static void write_cuda(gsa_output *out)
         end += *end == '\n';
     }
     const gsa_status status = gsa_backend_open(NULL, "cuda", GSA_F32, 1, &backend, &why);
-    gsa_output_format(out, "%-13s --device auto, cuda, and those that begin with cuda-: %s%s\n", "",
+    gsa_output_format(out, "%-13s --device auto, cuda, and cuda with words behind it: %s%s\n", "",
                       status == GSA_OK ? "computes on " : "refused, ", status == GSA_OK ? backend->name : why.text);
     gsa_output_format(
         out, "%-13s attention: cuda by edges; cuda-windows, 16 rows load what they share; cuda-tensor, the dense\n", "");

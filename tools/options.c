@@ -52,13 +52,24 @@ static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, cons
                     option->high);
 }
 
-/* 1 when `text` of `bytes` bytes is one of "a|b|c". */
+/* 1 when `text` is the choice that `at` begins with: letters as they stand, what is in brackets or not. */
+static int is_this(const char *at, const char *text)
+{
+    while (*at && *at != '|') {
+        if (*at == '[') {
+            const size_t part = strcspn(at, "]") - 1;
+            if (strncmp(at + 1, text, part) == 0) text += part;
+            at += part + 2;
+        } else if (*at++ != *text++) return 0;
+    }
+    return *text == 0;
+}
+
+/* 1 when `text` is one of "a|b[-c]|d": a, b, b-c, d. */
 static int is_choice(const char *choices, const char *text)
 {
-    const size_t bytes = strlen(text);
-    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|') {
-        if (strcspn(at, "|") == bytes && strncmp(at, text, bytes) == 0) return 1;
-    }
+    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|')
+        if (is_this(at, text)) return 1;
     return 0;
 }
 

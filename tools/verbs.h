@@ -50,12 +50,10 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
 #define GSA_OPTION_ROW_DEVICE                                                                                               \
     {                                                                                                                       \
         "device", GSA_OPTION_CHOICE,                                                                                        \
-            "cpu|cuda|cuda-bf16|cuda-bf16-tensor|cuda-bf16-windows|cuda-graphs|cuda-tensor|cuda-tf32|cuda-windows|"         \
-            "ref|auto",                                                                                                     \
+            "cpu|cuda[-graphs][-bf16]|cuda[-graphs][-bf16]-windows|cuda[-graphs][-bf16]-tensor|cuda[-graphs]-tf32|ref|auto",\
             "auto", NULL, 0, 0,                                                                                             \
-            "where to compute; ref: plain C; cuda-...: attention on numbers of 16 bits (bf16), by row windows "             \
-            "(windows), the dense ones on tensor cores (tensor; tf32: with 11 bits of each factor); cuda-graphs: steps "    \
-            "as CUDA graphs"                                                                                                \
+            "where to compute; ref: plain C; cuda's words: steps as CUDA graphs (graphs), attention on numbers of 16 bits " \
+            "(bf16), by row windows (windows), the dense ones on tensor cores (tensor; tf32: with 11 bits of each factor)"  \
     }
 #define GSA_OPTION_ROW_THREADS                                                                                              \
     {                                                                                                                       \

@@ -29,7 +29,7 @@ typedef struct gsa_train_options {
     int n_plugins;
     const char *out;                /* folder of the run; NULL: nothing is written */
     const char *resume;             /* folder of a run to go on with (its config holds; overrides may lengthen it) */
-    const char *device; /* "cpu", "auto"; "cuda", "cuda-bf16" and so on: refused with a sentence where no such backend is built */
+    const char *device; /* "cpu", "auto"; "cuda" and what may follow it (kernels/backend.h): refused with a sentence where there is none */
     const char *build;              /* names the program's build in signatures: a commit; or NULL */
     int threads;                    /* 0: all cores */
     gsa_progress_call progress;
