@@ -90,28 +90,40 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
     return gsa_cuda_watch{ s->fault, (unsigned long long)serial << 40 };
 }
 
-gsa_status gsa_cuda_read_faults(gsa_backend *b)
+static const gsa_cuda_fault NO_FAULT = { ~0ull, 0, 0 };
+
+gsa_status gsa_cuda_ask_faults(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    s->landing->fault = NO_FAULT;
+    if (s->serial == 0) return GSA_OK;
+    return GSA_CUDA(b, cudaMemcpyAsync(&s->landing->fault, s->fault, sizeof *s->fault, cudaMemcpyDeviceToHost, s->stream));
+}
+
+gsa_status gsa_cuda_tell_faults(gsa_backend *b)
 {
     static const char *const ops[] = {
         "",           "gather_forward: id",      "gather_backward: id", "cross_entropy: target",
         "edges: run", "crf: offset of sequence", "crf: target"
     };
-    static const gsa_cuda_fault none = { ~0ull, 0, 0 };
     gsa_cuda_state *s = gsa_cuda_of(b);
-    gsa_cuda_fault found;
-    if (s->serial == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_leave_capture(b));
-    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(&found, s->fault, sizeof found, cudaMemcpyDeviceToHost, s->stream)));
-    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
+    const uint64_t key = s->landing->fault.key;
     s->serial = 0;
-    if (found.key == none.key) return GSA_OK;
-    GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(s->fault, &none, sizeof none, cudaMemcpyHostToDevice, s->stream)));
-    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
-    const uint32_t serial = (uint32_t)(found.key >> 40);
+    if (key == NO_FAULT.key) return GSA_OK;
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream)));
+    const uint32_t serial = (uint32_t)(key >> 40);
     const int code = s->suspects[serial % 64].serial == serial ? s->suspects[serial % 64].code : GSA_FAULT_NONE;
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                     "%s %lld is outside its range (found on the device, reported at this download)",
-                    code == GSA_FAULT_NONE ? "an earlier op: row" : ops[code], (long long)(found.key & 0xffffffffffull));
+                    code == GSA_FAULT_NONE ? "an earlier op: row" : ops[code], (long long)(key & 0xffffffffffull));
+}
+
+gsa_status gsa_cuda_read_faults(gsa_backend *b)
+{
+    GSA_TRY(gsa_cuda_leave_capture(b));
+    GSA_TRY(gsa_cuda_ask_faults(b));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(gsa_cuda_of(b)->stream)));
+    return gsa_cuda_tell_faults(b);
 }
 
 /* ---- open and close ---- */

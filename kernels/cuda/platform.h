@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(GSA_CUDA_HOST) /* GSA_CUDA_HOST: a host's program that looks into a device's plans */
 #include <cuda_runtime.h>
 
 /* A kernel's static shared array: GSA_SHARED(float, tile, [32][33]); */

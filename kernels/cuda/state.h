@@ -40,6 +40,13 @@ typedef struct gsa_cuda_stage { /* pinned memory that an upload passes through *
     int made;
 } gsa_cuda_stage;
 
+/* Pinned memory where small downloads arrive, and with each the word of faults: the host waits once. */
+enum { GSA_CUDA_LANDING_BYTES = 4096 };
+typedef struct gsa_cuda_landing {
+    gsa_cuda_fault fault;
+    char bytes[GSA_CUDA_LANDING_BYTES];
+} gsa_cuda_landing;
+
 typedef struct gsa_cuda_state {
     int device;
     char name[80];
@@ -56,6 +63,7 @@ typedef struct gsa_cuda_state {
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
+    gsa_cuda_landing *landing;
     struct {
         int code;
         uint32_t serial;
@@ -128,7 +136,9 @@ typedef struct gsa_cuda_watch {
     unsigned long long serial; /* << 40 */
 } gsa_cuda_watch;
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code);
-gsa_status gsa_cuda_read_faults(gsa_backend *b); /* the stream is idle */
+gsa_status gsa_cuda_ask_faults(gsa_backend *b);  /* queues their copy; then the stream is waited for, and */
+gsa_status gsa_cuda_tell_faults(gsa_backend *b); /* what came is a sentence, or GSA_OK */
+gsa_status gsa_cuda_read_faults(gsa_backend *b); /* all of it; leaves a capture */
 
 /* ---- every file puts its ops into the table */
 void gsa_cuda_fill_aggregate(gsa_backend *b);

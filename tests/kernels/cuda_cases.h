@@ -69,5 +69,7 @@ void windows_case(tally *t);
 void tensor_case(tally *t);
 void windows16_case(tally *t);
 void graphs_case(tally *t);
+void calls_case(tally *t);
+void large_case(tally *t);
 
 #endif

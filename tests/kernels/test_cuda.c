@@ -2,6 +2,7 @@
  * and on a device.
  *
  *   test_cuda_device [CASE...]       all cases without a name; exits 0 passed, 1 failed, 77 no device (and says why)
+ *   test_cuda_device --list          their names
  *
  * It needs neither Check nor fork: a CUDA context does not survive one. */
 #include "coverage.h"
@@ -731,9 +732,12 @@ int main(int argc, char **argv)
                   { "memory", memory_case },     { "lost", lost_case },       { "coverage", coverage_case },
                   { "crf", crf_case },           { "sparse", sparse_case },   { "bf16", bf16_case },
                   { "windows", windows_case },   { "tensor", tensor_case },   { "graphs", graphs_case },
-                  { "windows16", windows16_case } };
+                  { "windows16", windows16_case }, { "calls", calls_case },     { "large", large_case } };
     tally t = { 0, 0 };
     int ran = 0;
+    const int list = argc > 1 && strcmp(argv[1], "--list") == 0;
+    for (size_t i = 0; list && i < sizeof cases / sizeof *cases; i++) puts(cases[i].name);
+    if (list) return 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int wanted = argc < 2;
         for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], cases[i].name) == 0;

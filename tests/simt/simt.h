@@ -128,6 +128,7 @@ void simt_devices(int count);                          /* default 1 */
 void simt_capability(int capability);                  /* what devices say of themselves; default 90 */
 int64_t simt_live(void);                               /* allocations, graphs and events that nobody freed */
 int64_t simt_launches(void);
+int64_t simt_waits(void);                              /* how often the host waited for a stream or an event */
 void simt_late(int yes);                               /* what streams are given runs when somebody waits for it, not before */
 void simt_refuse_updates(int count);                   /* so many updates of graphs from now on are refused */
 void simt_invalidate(int64_t nth);                     /* the nth call that a capture records from now on invalidates it; 0: none */

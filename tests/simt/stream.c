@@ -28,8 +28,13 @@ struct simt_graph {
 static struct queues {
     cudaStream_t streams;
     int late, refusals;
-    int64_t until_invalid;
+    int64_t until_invalid, waits;
 } q;
+
+int64_t simt_waits(void)
+{
+    return q.waits;
+}
 
 void simt_late(int yes)
 {
@@ -187,6 +192,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (stream && stream->capturing) return invalidate(stream, "cudaStreamSynchronize");
+    q.waits++;
     if (stream) run_until(stream, stream->queued);
     return simt_sticky();
 }
@@ -219,6 +225,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
         return simt_fail(cudaErrorCapturedEvent, 0, "waits for an event that a capture holds");
     }
     if (simt_unsafe("cudaEventSynchronize") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+    q.waits++;
     if (event->stream) run_until(event->stream, event->upto);
     return simt_sticky();
 }
