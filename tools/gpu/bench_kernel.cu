@@ -2,7 +2,10 @@
  * term binds; the same on arrays in bf16, by row windows and on tensor cores, and without labels by cuSPARSE, and how far these are from the first. One JSON
  * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
  *
- *   gpu_bench [--quick]
+ *   gpu_bench [--quick] [CASE...]     all cases without a name; --quick: a fourth of them
+ *   gpu_bench --list [--quick]        their names
+ *   gpu_bench --edges CASE FILE       without a device: what each phase of one example reads, for the peers: phase, rows, sources, edges (64
+ *                                     bits each), then the row of each edge, then the source, among all kinds (32 bits each)
  *
  * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run index):
  *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a
@@ -37,7 +40,16 @@ static const bench_case cases[] = {
     { "star", 32768, 1, 6, 50 },
     { "window:width=5", 32768, 1, 3, 100 },
 };
-enum { CALLS = 20, ROUNDS = 7 };
+enum { CASES = sizeof cases / sizeof *cases, CALLS = 20, ROUNDS = 7 };
+
+/* "window-width-5-32768x1-8x64" */
+static const char *case_name(const bench_case *at, char name[128])
+{
+    snprintf(name, 128, "%s-%dx%d-%dx%d", at->spec, at->length, at->examples, at->heads, at->dim);
+    for (char *c = name; *c; c++)
+        if (*c == ':' || *c == '=') *c = '-';
+    return name;
+}
 
 static void stop(const char *what)
 {
@@ -256,54 +268,136 @@ static gsa_pattern *open_pattern(gsa_registry *registry, const char *text)
     return pattern;
 }
 
-static void run_case(gsa_backend *b, gsa_registry *registry, const card *c, const bench_case *at)
+/* So many equal examples. */
+static gsa_batch *make_batch(const gsa_pattern *pattern, const bench_case *at, int examples)
 {
-    gsa_pattern *pattern = open_pattern(registry, at->spec);
-    const gsa_schema *schema = gsa_pattern_schema(pattern);
     gsa_example example = {};
     gsa_instance *instance = NULL, *all[64];
     gsa_batch *batch = NULL;
     gsa_error error = {};
-    int64_t bytes;
     example.struct_size = sizeof example, example.length = at->length, example.heads = at->heads;
     if (gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK) stop(error.text);
-    for (int i = 0; i < at->examples; i++) all[i] = instance;
-    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK ||
-        gsa_batch_build(batch, all, at->examples, &error) != GSA_OK)
+    for (int i = 0; i < examples; i++) all[i] = instance;
+    if (gsa_batch_create(NULL, gsa_pattern_schema(pattern), &batch, &error) != GSA_OK ||
+        gsa_batch_build(batch, all, examples, &error) != GSA_OK)
         stop(error.text);
+    gsa_instance_release(instance);
+    return batch;
+}
+
+static void write_all(FILE *out, const void *from, size_t bytes)
+{
+    if (bytes > 0 && fwrite(from, 1, bytes, out) != bytes) stop("the edges cannot be written");
+}
+
+static void write_phase(FILE *out, int64_t phase, const gsa_edges *e)
+{
+    int64_t first[GSA_MAX_KINDS] = {}, sources = 0, n = 0;
+    int32_t *row = (int32_t *)malloc(sizeof(int32_t) * (size_t)(e->edge_total + 1)),
+            *source = (int32_t *)malloc(sizeof(int32_t) * (size_t)(e->edge_total + 1));
+    if (!row || !source) stop("no host memory");
+    for (int k = 0; k < e->kinds; k++) first[k] = sources, sources += e->part_rows[k];
+    for (int64_t u = 0; u < e->rows; u++)
+        for (int64_t r = e->run_offset[u]; r < e->run_offset[u + 1]; r++)
+            for (int32_t i = 0; i < e->runs[r].count; i++)
+                row[n] = (int32_t)u,
+                source[n++] = (int32_t)(first[e->runs[r].kind] + e->runs[r].first + i * e->runs[r].step);
+    const int64_t head[4] = { phase, e->rows, sources, n };
+    write_all(out, head, sizeof head);
+    write_all(out, row, sizeof(int32_t) * (size_t)n);
+    write_all(out, source, sizeof(int32_t) * (size_t)n);
+    free(row), free(source);
+}
+
+static int attends(const gsa_schema *schema, int phase)
+{
+    const gsa_phase *p = gsa_schema_phase(schema, phase);
+    return p->aggregate == GSA_ATTEND && !p->per_head;
+}
+
+static void write_edges(gsa_registry *registry, const bench_case *at, const char *path)
+{
+    gsa_pattern *pattern = open_pattern(registry, at->spec);
+    const gsa_schema *schema = gsa_pattern_schema(pattern);
+    gsa_batch *batch = make_batch(pattern, at, 1);
+    FILE *out = fopen(path, "wb");
+    if (out == NULL) stop("the file of edges cannot be opened");
+    for (int phase = 0; phase < gsa_schema_phases(schema); phase++) {
+        gsa_edges edges;
+        if (!attends(schema, phase)) continue;
+        gsa_batch_edges(batch, phase, NULL, &edges);
+        write_phase(out, phase, &edges);
+    }
+    if (fclose(out) != 0) stop("the edges cannot be written");
+    gsa_batch_release(batch);
+    gsa_pattern_release(pattern);
+}
+
+static void run_case(gsa_backend *b, gsa_registry *registry, const card *c, const bench_case *at)
+{
+    gsa_pattern *pattern = open_pattern(registry, at->spec);
+    const gsa_schema *schema = gsa_pattern_schema(pattern);
+    gsa_batch *batch = make_batch(pattern, at, at->examples);
+    int64_t bytes;
     const void *block = gsa_batch_block(batch, &bytes);
     void *copy = b->alloc(b, bytes);
     if (copy == NULL) stop(b->error.text);
     must(b, b->upload(b, copy, block, bytes));
     for (int phase = 0; phase < gsa_schema_phases(schema); phase++) {
         gsa_edges edges;
-        const gsa_phase *p = gsa_schema_phase(schema, phase);
-        if (p->aggregate != GSA_ATTEND || p->per_head) continue;
+        if (!attends(schema, phase)) continue;
         gsa_batch_edges(batch, phase, copy, &edges);
-        run_phase(b, c, at, phase, &edges, p->label_use);
+        run_phase(b, c, at, phase, &edges, gsa_schema_phase(schema, phase)->label_use);
     }
     b->free(b, copy);
     gsa_batch_release(batch);
-    gsa_instance_release(instance);
     gsa_pattern_release(pattern);
 }
 
-int main(int argc, char **argv)
+static const bench_case *find_case(const char *name)
+{
+    char text[128];
+    for (int i = 0; i < CASES; i++)
+        if (strcmp(case_name(&cases[i], text), name) == 0) return &cases[i];
+    fprintf(stderr, "gpu_bench: no case '%s'; --list names them\n", name);
+    exit(2);
+}
+
+static int run_all(gsa_registry *registry, int quick, char **names, int count)
 {
     gsa_backend *b = NULL;
-    gsa_registry *registry = NULL;
     gsa_error error = {};
-    const int quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    for (int i = 0; i < count; i++) find_case(names[i]);
     if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
         fprintf(stderr, "gpu_bench: skipped: %s\n", error.text);
         return 77;
     }
-    if (gsa_registry_create(NULL, &registry, &error) != GSA_OK) stop(error.text);
     const card c = measure_card(b);
     printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f}\n", c.name, c.copy * 1e-9, c.flops * 1e-9);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!quick || i % 4 == 0) run_case(b, registry, &c, &cases[i]);
-    gsa_registry_release(registry);
+    for (int i = 0; i < count; i++) run_case(b, registry, &c, find_case(names[i]));
+    for (int i = 0; i < CASES && count == 0; i += quick ? 4 : 1) run_case(b, registry, &c, &cases[i]);
     gsa_backend_release(b);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    gsa_registry *registry = NULL;
+    gsa_error error = {};
+    int list = 0, quick = 0, first = 1, status = 0;
+    if (gsa_registry_create(NULL, &registry, &error) != GSA_OK) stop(error.text);
+    if (argc == 4 && strcmp(argv[1], "--edges") == 0) {
+        write_edges(registry, find_case(argv[2]), argv[3]);
+        gsa_registry_release(registry);
+        return 0;
+    }
+    for (; first < argc && argv[first][0] == '-'; first++) {
+        list |= strcmp(argv[first], "--list") == 0;
+        quick |= strcmp(argv[first], "--quick") == 0;
+    }
+    char name[128];
+    for (int i = 0; i < CASES && list; i += quick ? 4 : 1) puts(case_name(&cases[i], name));
+    if (!list) status = run_all(registry, quick, argv + first, argc - first);
+    gsa_registry_release(registry);
+    return status;
 }

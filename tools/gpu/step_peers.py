@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A training step of the same model on the same batch from the same weights: gsa, call by call and as graphs, and PyTorch eager.
 
-    python3 step_peers.py GSA FOLDER [--device cuda|cpu] [--threads N] [--steps N] [--quick]
+    python3 step_peers.py GSA FOLDER [--device cuda|cpu] [--threads N] [--steps N] [--quick] [--case NAME]
+    python3 step_peers.py --list
 
 Cases: Star-Transformer on Masked Summation (masked-summation.ini), Star-Transformer and Transformer in SST's setting (sst5.ini), BP-Transformer as
 a language model (enwik8-bpt.ini; in PyTorch by gathered edges and by a dense mask). Data are made here, one batch of them, so that every
@@ -241,7 +242,13 @@ def skip(why):
     sys.exit(77)
 
 
+CASES = ["masked-summation-star", "text-star", "text-full", "language-bpt"]
+
+
 def main():
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(CASES))
+        return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("gsa")
     parser.add_argument("folder")
@@ -249,6 +256,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--case", choices=CASES)
     options = parser.parse_args()
     try:
         import torch
@@ -267,6 +275,8 @@ def main():
     say(peer="PyTorch", version=torch.__version__, device=torch.cuda.get_device_name() if options.device == "cuda" else "cpu")
     good = 1
     for case in cases_of(torch, options):
+        if options.case not in (None, case["name"]):
+            continue
         try:
             good &= run_case(torch, options, case)
         except (Refused, RuntimeError) as error:  # a case that cannot run is a result, not the end

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# gpu_check.sh SOURCE - every branch of tools/gpu-check and of what it makes of other scripts' words, without a device: the compiler, the build
+# and the programs are stubs that do as they are told (STUB_*). The file that it writes is read by a JSON parser at each turn.
+# shellcheck disable=SC2016 # what stubs expand
+set -euo pipefail
+source=$1
+reader=$(command -v python3) || { echo "no python3: nobody reads the JSON"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/stubs" "$work/programs" "$work/few" "$work/packages/usr/lib/pkgconfig" "$work/sst"
+checks=0
+
+fail()
+{
+    echo "FAILED: $*" >&2
+    tail -n 40 "$work/said" "$work/check.json" >&2 || true
+    exit 1
+}
+
+# stub FOLDER NAME TEXT
+stub()
+{
+    printf '#!/usr/bin/env bash\n%s\n' "$3" >"$work/$1/$2"
+    chmod +x "$work/$1/$2"
+}
+
+# ---- the programs, as the build leaves them ----
+stub programs test_cuda_device '
+[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || [ "${1:-}" = --list ] || { echo "skipped: cuda: no device: a \"stub\" has none"; exit 77; }
+case ${1:-} in
+    --list) printf "%s\n" coverage table special hubs graphs large ;;
+    "${STUB_FAILS:-}") echo "FAILED: it differs"; exit 1 ;;
+    "${STUB_HANGS:-}") sleep 60 ;;
+    *) echo "Checks: 3, Failures: 0" ;;
+esac'
+stub programs test_plan_device 'echo "Checks: 5, Failures: 0"'
+stub programs test_train_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 7, Failures: 0"'
+stub programs gpu_bench '
+[ "${1:-}" = --list ] && { printf "%s\n" ring-8x1-2x4 star-8x1-2x4; exit; }
+[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || { echo "gpu_bench: skipped: no device" >&2; exit 77; }
+echo "{\"card\": \"a stub\", \"copy_gb_s\": 1.0}"; echo "{\"spec\": \"$1\", \"ms\": 0.5, \"share\": 0.5, \"binds\": \"bytes\", \"bytes\": 8}"'
+stub programs gsa '
+[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || case "$*" in *"--device cuda"*) echo "gsa: cuda: no device: a stub has none" >&2; exit 1 ;; esac
+while [ $# -gt 0 ]; do case $1 in --out) out=$2 ;; --json) json=$2 ;; --device) device=$2 ;; esac; shift; done
+loss=1.5
+[ "$device" != "${STUB_STRAYS:-}" ] || loss=1.6
+[ -z "${json:-}" ] || printf "{\n \"cases\": []\n}\n" >"$json"
+[ -z "${out:-}" ] || { mkdir -p "$out"; for i in 1 2; do echo "{\"kind\":\"step\",\"step\":$i,\"loss\":$loss,\"lr\":1}"; done >"$out/log.jsonl"; }'
+
+# ---- the machine ----
+stub stubs cmake '
+case $1 in
+    -S) echo "configures $PKG_CONFIG_LIBDIR" ; [ "${STUB_BUILD:-good}" != unconfigured ] || { echo "no CUDA toolkit" >&2; exit 1; }
+        while [ $# -gt 0 ]; do [ "$1" != -B ] || echo "$2" >"$STUB_WORK/build"; shift; done ;;
+    --build) to=$(cat "$STUB_WORK/build"); [ "${STUB_BUILD:-good}" != broken ] || { echo "error: no such thing" >&2; exit 1; }
+        rm -f "$to"/gsa "$to"/gpu_bench "$to"/test_*; cp "$STUB_WORK"/programs/* "$to"
+        [ "${STUB_BUILD:-good}" != few ] || rm "$to/gsa" "$to/test_train_device" ;;
+esac'
+stub stubs nvcc '[ "$1" != --version ] || { echo "Cuda compilation tools, release 0.0"; echo "Build stub"; exit; }
+case " $* " in *" --cubin "*) ;; *) exit 1 ;; esac
+echo "ptxas info    : Compiling entry function '"'_Z4stubv'"' for '"'sm_90'"'" >&2
+echo "    ${STUB_STACK:-0} bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" >&2
+echo "ptxas info    : Used 32 registers" >&2'
+stub stubs nvidia-smi '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 9
+case "$*" in *compute_cap*) echo 9.0 ;; *) echo "A stub of a GPU, 1.2, 3 MiB" ;; esac'
+stub stubs compute-sanitizer 'while [ "${1#--}" != "$1" ]; do shift 2; done; exec "$@"'
+stub stubs python3 '
+case "$*" in
+    -c*) exit 1 ;;
+    *step_peers.py\ --list) printf "%s\n" one two ;;
+    *) [ "${STUB_TORCH:-1}" -eq 1 ] || { echo "peers.py: nothing is timed: No module named torch" >&2; exit 77; }
+       echo "{\"peer\": \"PyTorch\", \"ms\": 1.0}" ;;
+esac'
+export STUB_WORK=$work GPU_CHECK_BUILD=$work/folder
+base=$work/stubs:/usr/bin:/bin
+
+# turn STATUS WORDS...: runs it so, and reads what it wrote
+turn()
+{
+    local wanted=$1 status=0
+    shift
+    (cd "$work" && PATH=$base "$source/tools/gpu-check" --out check.json "$@") >"$work/said" 2>&1 || status=$?
+    [ "$status" -eq "$wanted" ] || fail "$*: status $status, expected $wanted"
+    "$reader" -m json.tool "$work/check.json" >"$work/parsed" || fail "$*: what it wrote is no JSON"
+    checks=$((checks + 1))
+}
+
+# says TEXT: of the JSON; tells TEXT: on standard output
+says()
+{
+    grep -qF -- "$1" "$work/check.json" || fail "the file does not say: $1"
+    checks=$((checks + 1))
+}
+never()
+{
+    ! grep -qF -- "$1" "$work/check.json" || fail "the file says: $1"
+    checks=$((checks + 1))
+}
+tells()
+{
+    grep -qF -- "$1" "$work/said" || fail "it does not tell: $1"
+    checks=$((checks + 1))
+}
+steps()
+{
+    "$reader" -c 'import json, sys; x = json.load(open(sys.argv[1])); print(sum(s["status"] == int(sys.argv[2]) for s in x["steps"]), len(x["left"]))' \
+        "$work/check.json" "$1"
+}
+count()
+{
+    [ "$(steps "$1")" = "$2 $3" ] || fail "steps with status $1 and steps left: $(steps "$1"), expected $2 $3"
+    checks=$((checks + 1))
+}
+
+touch "$work/sst/stsa.fine.train" "$work/sst/stsa.fine.dev"
+# all there is: 2 of the build, 8 tests, 12 of the sanitizer, 2 kernels, 6 of training, 4 peers
+turn 0 --sst sst --packages packages
+count 0 34 0
+says '"gpu": "A stub of a GPU, 1.2, 3 MiB"'
+says '"failed": []'
+says '"binds": "bytes", "bytes": 8'
+says '{"peer": "PyTorch", "ms": 1.0}'
+says '"within": true'
+says 'at most  32 registers'
+grep -qF "configures $work/packages/usr/lib/pkgconfig" "$work/folder/logs/build.programs.out" || fail "the packages are not told to the build"
+
+# a part after the other, in one file; what was not asked for is left, with its command
+rm -rf "$work/check.json" "$work/folder"
+turn 0 --part build
+count 0 2 5
+says '"command": "tools/gpu-check --part train --resume --out check.json"'
+for part in tests sanitizer kernels train peers; do turn 0 --part $part --sst sst; done
+count 0 34 0
+turn 0 --resume --sst sst
+tells "kept     build programs"
+tells "kept     peers step-two"
+count 0 34 0
+
+# a test that fails: all else is done, and the file names it; when it passes, it alone runs again
+STUB_FAILS=hubs turn 1 --sst sst
+says '"failed": ["tests hubs", "sanitizer initcheck-hubs", "sanitizer memcheck-hubs", "sanitizer racecheck-hubs", "sanitizer synccheck-hubs"],'
+says 'FAILED: it differs'
+count 1 5 0
+count 0 29 0
+turn 0 --resume --sst sst
+tells "passed   tests hubs"
+tells "kept     tests table"
+count 0 34 0
+
+# the device trains otherwise; a kernel spills; as graphs otherwise
+STUB_STRAYS=cuda turn 1 --part train
+says '"within": false'
+STUB_STRAYS=cuda-graphs-bf16 turn 1 --part train
+says 'cuda-bf16 as graphs'
+STUB_STACK=8 turn 1 --part build
+says 'sm_90 attend: _Z4stubv:'
+
+# no device, no sanitizer, no PyTorch, no libraries for training, no SST
+STUB_NO_DEVICE=1 turn 77 --part tests --part kernels --part train
+tells 'no device: nothing was checked or timed on one'
+says '"gpu": "none"'
+mv "$work/stubs/compute-sanitizer" "$work/few"
+turn 0 --part sanitizer
+says 'compute-sanitizer is not installed'
+mv "$work/few/compute-sanitizer" "$work/stubs"
+STUB_TORCH=0 turn 0 --part peers
+says 'No module named torch'
+STUB_BUILD=few turn 0 --part build --part tests --part train --part peers
+says 'no gsa: built without utf8proc and jansson'
+says '--out check.json --sst FOLDER'
+
+# the build fails: the parts that need it fail with a sentence, the others stand
+rm -rf "$work/folder" "$work/check.json"
+STUB_BUILD=broken turn 1
+says 'error: no such thing'
+says '"tests programs"'
+STUB_BUILD=unconfigured turn 1 --part build
+says 'no CUDA toolkit'
+
+# time: what hangs is ended, what has none left is named, and goes on later
+turn 0 --part build
+STUB_HANGS=table turn 1 --part tests --seconds 2
+says '"status": 124'
+turn 4 --part tests --seconds 0
+says '"out of time"'
+turn 0 --part tests --resume
+never '"out of time"'
+
+# what it cannot make out
+for words in "--part all" "--part" "--speed 9" "--out"; do
+    # shellcheck disable=SC2086
+    (PATH=$base "$source/tools/gpu-check" $words) >"$work/said" 2>&1 && fail "$words is taken"
+    tells "gpu-check [--out FILE.json]"
+done
+(cd "$work" && PATH=$base "$source/tools/gpu-check" --list --part tests) >"$work/said"
+tells "tests hubs: "
+echo "Checks: $checks, Failures: 0"
