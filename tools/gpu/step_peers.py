@@ -22,7 +22,7 @@ import time
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 sys.path.insert(0, os.path.join(ROOT, "tools/peers"))
-from models import models, read_weights, step  # noqa: E402
+from models import models, ragged, read_weights, step  # noqa: E402
 
 COMPARED = 5  # steps whose losses must agree
 LR = 0.001
@@ -134,16 +134,7 @@ def make_text(path, count, seed):
 
 
 def sentences(torch, lines, words, labels):
-    lengths = torch.tensor([len(line[1]) for line in lines])
-    n = int(lengths.max())
-    place = torch.arange(n)[None]
-    there = place < lengths[:, None]
-    id = torch.tensor([[words[w] for w in line[1]] + [0] * (n - len(line[1])) for line in lines])
-    shut = torch.zeros(len(lines), 1 + n).masked_fill(~torch.cat([there[:, :1], there], 1), float("-inf"))
-    last = lengths[:, None] - 1
-    return dict(id=id, label=torch.tensor([labels.index(line[0]) for line in lines]), there=there[..., None].float(), absent=~there,
-                shut=shut[:, None, None], left=torch.where(place == 0, last, place - 1).clamp(0, n - 1),
-                right=torch.where(place >= last, torch.zeros_like(place), place + 1).clamp(0, n - 1))
+    return dict(ragged(torch, [[words[w] for w in line[1]] for line in lines]), label=torch.tensor([labels.index(line[0]) for line in lines]))
 
 
 def windows(torch, text, words, window, first_class=2):

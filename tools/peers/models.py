@@ -1,5 +1,6 @@
 """Models of the project in plain PyTorch, eager, for the scripts that time a step against it: the same equations, weights read from a
-checkpoint of gsa, batches on the device. Every model is called with a batch of tensors and gives the loss.
+checkpoint of gsa, batches on the device. Every model is called with a batch of tensors and gives the loss. Of several ways to write the same
+equations these are the fastest that were found.
 
     Star     Star-Transformer (Guo et al. 2019), of rows of features or of words in sentences of different lengths
     Full     Transformer encoder, post-norm: PyTorch's own layers
@@ -24,6 +25,19 @@ def read_weights(torch, path):
     return found
 
 
+def ragged(torch, texts):
+    """A batch of lists of words' numbers, made up to the longest: where each ends, and what that makes of means, maxima and the relay's scores
+    (it reads itself too)."""
+    lengths, row = torch.tensor([len(text) for text in texts]), torch.arange(len(texts))
+    place = torch.arange(int(lengths.max()))[None]
+    beyond, id = place >= lengths[:, None], torch.zeros(len(texts), int(lengths.max()), dtype=torch.long)
+    for i, text in enumerate(texts):
+        id[i, :len(text)] = torch.tensor(text)
+    own = torch.cat([torch.zeros(len(texts), 1), torch.where(beyond, -math.inf, 0.0)], 1)
+    return dict(id=id, row=row, last=lengths - 1, beyond=beyond[..., None], is_last=(place == lengths[:, None] - 1)[..., None, None],
+                share=(~beyond / lengths[:, None])[..., None], bias=own[:, None, None])
+
+
 def step(torch, model, adam, batch, clip):
     """One step of training; gives the loss, read back as gsa reads it."""
     adam.zero_grad(set_to_none=True)
@@ -38,35 +52,51 @@ def step(torch, model, adam, batch, clip):
 def models(torch):
     nn = torch.nn
 
-    def attend(q, k, v, mask=None):
-        """q [b, n, heads, d]; k, v [b, n, sources, heads, d]; mask [b, 1, 1, sources], added"""
-        s = torch.einsum("bnhd,bnshd->bnhs", q, k) / math.sqrt(q.shape[-1])
-        p = torch.softmax(s if mask is None else s + mask, -1)
-        return torch.einsum("bnhs,bnshd->bnhd", p, v).flatten(2)
+    def few(q, keys, values):
+        """Lists of planes [b, n, heads, d], one a source: scores are joined, planes are not. A third less time than einsum over planes
+        stacked to [b, n, sources, heads, d]."""
+        q = q / math.sqrt(q.shape[-1])
+        p = torch.softmax(torch.stack([(q * k).sum(-1) for k in keys], -1), -1)
+        return sum(p[..., i:i + 1] * v for i, v in enumerate(values)).flatten(2)
+
+    def many(q, k, v, bias):
+        """q [b, 1, heads, d]; k, v [b, n, heads, d]; bias [b, 1, 1, n]: what is added to scores"""
+        s = torch.einsum("bqhd,bnhd->bhqn", q, k) / math.sqrt(q.shape[-1])
+        p = torch.softmax(s if bias is None else s + bias, -1)
+        return torch.einsum("bhqn,bnhd->bqhd", p, v).flatten(2)
 
     class Head(nn.Module):
-        def __init__(self, hidden, middle, outputs):
+        def __init__(self, hidden, middle, outputs, dropout):
             super().__init__()
-            self.hidden = nn.Linear(hidden, middle) if middle else None
+            self.hidden, self.dropout = nn.Linear(hidden, middle) if middle else None, nn.Dropout(dropout)
             self.out = nn.Linear(middle or hidden, outputs)
 
         def forward(self, x):
-            return self.out(torch.relu(self.hidden(x)) if self.hidden else x)
+            return self.out(self.dropout(torch.relu(self.hidden(x))) if self.hidden else x)
 
     class Input(nn.Module):
-        """Rows of features through a Linear, or words and positions."""
+        """Rows of features through a Linear, or words, whose vectors may have a width of their own and then go through one, and positions."""
 
-        def __init__(self, hidden, width=0, words=0, positions=0):
+        def __init__(self, hidden, width=0, words=0, positions=0, dropout=0.0):
             super().__init__()
             self.linear = nn.Linear(width, hidden) if width else None
-            self.embedding = nn.Embedding(words, hidden, padding_idx=0) if words else None
-            self.position = nn.Embedding(positions, hidden) if positions else None
+            self.embedding = nn.Embedding(words, width or hidden, padding_idx=0) if words else None
+            self.position, self.dropout = nn.Embedding(positions, hidden) if positions else None, nn.Dropout(dropout)
 
         def forward(self, batch):
-            x = self.linear(batch["x"]) if self.linear else self.embedding(batch["id"])
+            x = self.embedding(batch["id"]) if self.embedding else batch["x"]
+            if self.linear:
+                x = self.linear(x)
             if self.position:
                 x = x + self.position.weight[: x.shape[1]]
-            return x
+            return self.dropout(x)
+
+    def mean(x, batch):
+        """Of an example's rows, [b, 1, hidden]; share [b, n, 1]: 1 / length, 0 behind the last."""
+        return (x * batch["share"]).sum(1, keepdim=True) if "share" in batch else x.mean(1, keepdim=True)
+
+    def maximum(x, batch):
+        return (x.masked_fill(batch["beyond"], -math.inf) if "beyond" in batch else x).max(1).values
 
     def loss_of(out, batch):
         if "target" in batch:
@@ -87,36 +117,36 @@ def models(torch):
             return self.norm(torch.relu(self.o(a)))
 
     class Star(nn.Module):
-        """h_i reads its neighbours, itself, its embedding and the relay; the relay itself and all h. In layer one the embedding is the state,
-        so that K and V are made once there."""
+        """h_i reads its neighbours, itself, its embedding and the relay; the relay itself and all h (Guo et al. 2019, eq. 4 to 8). In layer one
+        the embedding is the state, so that K and V are made once there. Batches of unlike lengths are those of ragged()."""
 
-        def __init__(self, hidden, heads, layers, outputs, middle=0, eps=1e-6, **start):
+        def __init__(self, hidden, heads, layers, outputs, middle=0, eps=1e-6, dropout_head=0.0, **start):
             super().__init__()
-            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs)
+            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs, dropout_head)
             self.down, self.up = (nn.ModuleList(Phase(hidden, heads, eps) for _ in range(layers)) for _ in range(2))
 
         def neighbours(self, plane, batch):
-            if "left" not in batch:  # all of one length
-                return plane.roll(1, 1), plane.roll(-1, 1)
-            return (torch.take_along_dim(plane, batch[side][:, :, None, None], 1) for side in ("left", "right"))
+            left, right = plane.roll(1, 1), plane.roll(-1, 1)
+            if "last" not in batch:  # all of one length
+                return left, right
+            return (torch.cat([plane[batch["row"], batch["last"]][:, None], plane[:, :-1]], 1),
+                    torch.where(batch["is_last"], plane[:, :1], right))
 
         def forward(self, batch):
             e = h = self.input(batch)
-            there, shut = batch.get("there"), batch.get("shut")  # [b, n, 1] of 0 and 1; [b, 1, 1, 1 + n] of 0 and -inf
-            relay = h.mean(1, keepdim=True) if there is None else (h * there).sum(1, keepdim=True) / there.sum(1, keepdim=True)
+            relay = mean(h, batch)
             for number, (down, up) in enumerate(zip(self.down, self.up)):
                 planes = []
                 for layer in (down.k, down.v):
                     own, far = down.split(layer, h), down.split(layer, relay)
                     first = own if number == 0 else down.split(layer, e)
                     left, right = self.neighbours(own, batch)
-                    planes.append(torch.stack([left, own, right, first, far.expand_as(own)], 2))
-                h = down.update(attend(down.split(down.q, h), *planes))
+                    planes.append([left, own, right, first, far])
+                h = down.update(few(down.split(down.q, h), *planes))
                 read = torch.cat([relay, h], 1)
-                k, v = (up.split(layer, read)[:, None] for layer in (up.k, up.v))
-                relay = up.update(attend(up.split(up.q, relay), k, v, shut))
-            top = h if there is None else h.masked_fill(there == 0, -math.inf)
-            return loss_of(self.head(relay[:, 0] + top.max(1).values), batch)
+                k, v = (up.split(layer, read) for layer in (up.k, up.v))
+                relay = up.update(many(up.split(up.q, relay), k, v, batch.get("bias")))
+            return loss_of(self.head(relay[:, 0] + maximum(h, batch)), batch)
 
         def load(self, w):
             for i, phases in enumerate(zip(self.down, self.up)):
@@ -125,20 +155,19 @@ def models(torch):
             load_ends(self, w)
 
     class Full(nn.Module):
-        def __init__(self, hidden, heads, layers, outputs, ffn, activation, middle=0, eps=1e-6, **start):
+        def __init__(self, hidden, heads, layers, outputs, ffn, activation, middle=0, eps=1e-6, pool=mean, dropout_head=0.0, **start):
             super().__init__()
+            self.pool = pool
             layer = nn.TransformerEncoderLayer(hidden, heads, ffn, 0.0, activation, eps, batch_first=True)
-            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs)
+            self.input, self.head = Input(hidden, **start), Head(hidden, middle, outputs, dropout_head)
             self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
             for one in self.layers.layers:  # gsa's projections have no biases
                 for bias in (one.self_attn.in_proj_bias, one.self_attn.out_proj.bias):
                     nn.init.zeros_(bias).requires_grad_(False)
 
         def forward(self, batch):
-            there = batch.get("there")
-            x = self.layers(self.input(batch), src_key_padding_mask=batch.get("absent"))
-            x = x.mean(1) if there is None else (x * there).sum(1) / there.sum(1)
-            return loss_of(self.head(x), batch)
+            x = self.layers(self.input(batch), src_key_padding_mask=batch["beyond"][..., 0] if "beyond" in batch else None)
+            return loss_of(self.head(self.pool(x, batch).flatten(1)), batch)
 
         def load(self, w):
             for i, one in enumerate(self.layers.layers):
@@ -249,4 +278,4 @@ def models(torch):
             load_linear(model.head.hidden, w, "head.hidden")
         load_linear(model.head.out, w, "head.out")
 
-    return {"star": Star, "full": Full, "tree": Tree, "edges": Edges, "dense": Dense}
+    return {"star": Star, "full": Full, "tree": Tree, "edges": Edges, "dense": Dense, "maximum": maximum}

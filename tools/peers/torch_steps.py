@@ -1,112 +1,19 @@
 """A training step by PyTorch and by gsa, in turn: torch_peers.py step. The same sizes, optimiser, clipping, dropout and running mean of the
 weights; batches are ready before the clock starts (gsa builds its own while it runs). Examples of unlike length are made up to the longest
 of their batch with PyTorch, whose batches are sorted by length as gsa's are."""
-import math
 import os
 import random
 import statistics
 import tempfile
 import time
 
+from models import models, ragged, step
+
 RECIPES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../train/recipes")
 # SST-5: lengths of the 157,401 phrases that the training trees hold, from the shortest to the longest in 21 equal steps; words of its
 # vocabulary and of GloVe's 9,163 most frequent, and the columns of those vectors.
 LENGTHS = [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7, 8, 10, 11, 14, 17, 22, 40]
 WORDS, WIDTH, CLASSES, POOL = 20409, 50, 5, 16
-
-
-def layers(torch, hidden, heads):
-    nn = torch.nn
-
-    class Phase(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.q, self.k, self.v, self.o = (nn.Linear(hidden, hidden, bias=False) for _ in range(4))
-            self.norm = nn.LayerNorm(hidden, eps=1e-6)
-
-        def split(self, layer, x):
-            return layer(x).unflatten(-1, (heads, hidden // heads))
-
-        def update(self, a):
-            return self.norm(torch.relu(self.o(a)))
-
-    def few(q, keys, values):
-        """Lists of planes [b, n, heads, d], one a source: scores are joined, planes are not. A third less time than einsum over planes
-        stacked to [b, n, sources, heads, d]."""
-        q = q / math.sqrt(q.shape[-1])
-        p = torch.softmax(torch.stack([(q * k).sum(-1) for k in keys], -1), -1)
-        return sum(p[..., i:i + 1] * v for i, v in enumerate(values)).flatten(2)
-
-    def many(q, k, v, bias):
-        """q [b, 1, heads, d]; k, v [b, n, heads, d]; bias: what is added to scores"""
-        s = torch.einsum("bqhd,bnhd->bhqn", q, k) / math.sqrt(q.shape[-1])
-        p = torch.softmax(s if bias is None else s + bias, -1)
-        return torch.einsum("bhqn,bnhd->bqhd", p, v).flatten(2)
-
-    class StarLayers(nn.Module):
-        """Guo et al. 2019, eq. 4 to 8. In the first layer a token's embedding is its state, so that K and V of both are made once.
-        `batch`: {} where all examples are as long as the batch, else what ragged() says of them."""
-
-        def __init__(self, count):
-            super().__init__()
-            self.down, self.up = (nn.ModuleList(Phase() for _ in range(count)) for _ in range(2))
-
-        def forward(self, e, batch):
-            ragged = "last" in batch
-            h = e
-            s = (e * batch["share"]).sum(1, keepdim=True) if ragged else e.mean(1, keepdim=True)
-            for i, (down, up) in enumerate(zip(self.down, self.up)):
-                planes = []
-                for layer in (down.k, down.v):
-                    own, far = down.split(layer, h), down.split(layer, s)
-                    origin = own if i == 0 else down.split(layer, e)
-                    left, right = own.roll(1, 1), own.roll(-1, 1)
-                    if ragged:
-                        first = torch.cat([own[batch["row"], batch["last"]][:, None], own[:, :-1]], 1)
-                        left, right = first, torch.where(batch["is_last"], own[:, :1], right)
-                    planes.append([left, own, right, origin, far])
-                h = down.update(few(down.split(down.q, h), *planes))
-                read = torch.cat([s, h], 1)
-                k, v = (up.split(layer, read) for layer in (up.k, up.v))
-                s = up.update(many(up.split(up.q, s), k, v, batch.get("bias")))
-            highest = h.masked_fill(batch["beyond"], -math.inf) if ragged else h
-            return s[:, 0] + highest.max(1).values
-
-    return StarLayers
-
-
-def models(torch):
-    nn = torch.nn
-
-    class Summation(nn.Module):
-        def __init__(self, layers):
-            super().__init__()
-            self.start, self.layers, self.head = nn.Linear(10, 100), layers, nn.Linear(100, 9)
-
-        def loss(self, batch):
-            return ((self.head(self.layers(self.start(batch["x"]), batch)) - batch["target"]) ** 2).mean()
-
-    class Dense(nn.Module):
-        def __init__(self):
-            super().__init__()
-            layer = nn.TransformerEncoderLayer(100, 10, 200, dropout=0.0, activation="gelu", batch_first=True)
-            self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-
-        def forward(self, x, _):
-            return self.layers(x).max(1).values
-
-    class Sentiment(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embedding, self.start = nn.Embedding(WORDS + 2, WIDTH, padding_idx=0), nn.Linear(WIDTH, 100)
-            self.layers = layers(torch, 100, 4)(2)
-            self.head = nn.Sequential(nn.Linear(100, 100), nn.ReLU(), nn.Dropout(0.2), nn.Linear(100, CLASSES))
-
-        def loss(self, batch):
-            e = torch.nn.functional.dropout(self.start(self.embedding(batch["x"])), 0.4)
-            return torch.nn.functional.cross_entropy(self.head(self.layers(e, batch)), batch["target"])
-
-    return dict(star=lambda: Summation(layers(torch, 100, 10)(1)), full=lambda: Summation(Dense()), sentiment=Sentiment)
 
 
 # ---- batches -----------------------------------------------------------------------------------------------------------------------------
@@ -131,25 +38,14 @@ def phrases(count, seed):
     return [[int(WORDS ** draw.random()) for _ in range(length())] for _ in range(count)]
 
 
-def ragged(torch, texts):
-    lengths = torch.tensor([len(text) for text in texts])
-    place, row = torch.arange(int(lengths.max()))[None], torch.arange(len(texts))
-    beyond = place >= lengths[:, None]
-    x = torch.zeros(beyond.shape, dtype=torch.long)
-    for i, text in enumerate(texts):
-        x[i, :len(text)] = torch.tensor(text)
-    own = torch.cat([torch.zeros(len(texts), 1), torch.where(beyond, -math.inf, 0.0)], 1)  # the relay reads itself too
-    return dict(x=x, target=torch.randint(CLASSES, (len(texts),)), row=row, last=lengths - 1, beyond=beyond[..., None],
-                is_last=(place == lengths[:, None] - 1)[..., None, None], share=(~beyond / lengths[:, None])[..., None],
-                bias=own[:, None, None])
-
-
 def sentiment_batches(torch, texts, size=64):
     """As gsa does: POOL batches' worth of examples at a time are sorted by length, then cut."""
     batches = []
     for pool in range(0, len(texts), POOL * size):
         part = sorted(texts[pool:pool + POOL * size], key=len)
-        batches += [ragged(torch, part[i:i + size]) for i in range(0, len(part), size)]
+        for i in range(0, len(part), size):
+            batch = ragged(torch, part[i:i + size])
+            batches.append(dict(batch, label=torch.randint(CLASSES, (len(batch["id"]),))))
     random.Random(2).shuffle(batches)
     return batches
 
@@ -175,14 +71,10 @@ class Trainer:
         self.mean = [weight.detach().clone() for weight in self.weights] if decay else None
 
     def step(self):
-        loss = self.model.loss(self.batches[len(self.losses) % len(self.batches)])
-        self.adam.zero_grad(set_to_none=True)
-        loss.backward()
-        self.torch.nn.utils.clip_grad_norm_(self.weights, 5.0)
-        self.adam.step()
+        loss = step(self.torch, self.model, self.adam, self.batches[len(self.losses) % len(self.batches)], 5.0)
         if self.mean:
             self.torch._foreach_lerp_(self.mean, [weight.detach() for weight in self.weights], 1 - self.decay)
-        self.losses.append(loss.item())
+        self.losses.append(loss)
 
     def round(self, steps):
         """Mean milliseconds of a step: the wall's, the processor's."""
@@ -193,7 +85,10 @@ class Trainer:
 
 
 def cases(torch, options, folder):
-    make, optim = models(torch), torch.optim
+    made, optim = models(torch), torch.optim
+    star = made["star"](100, 10, 1, 9, width=10)
+    full = made["full"](100, 10, 2, 9, 200, "gelu", pool=made["maximum"], width=10)
+    sentiment = made["star"](100, 4, 2, CLASSES, middle=100, dropout_head=0.2, words=WORDS + 2, width=WIDTH, dropout=0.4)
     summation = [summation_batch(torch) for _ in range(8)]
     plain = [f"task.train={32 * (options.steps + 2)}", "task.dev=0", "task.test=0"]
     dense = plain + ["model.encoder=full*2", "model.ffn=200", "model.activation=gelu"]
@@ -206,9 +101,9 @@ def cases(torch, options, folder):
 
     def adamw(weights):
         return optim.AdamW(weights, lr=0.001, weight_decay=0.01)
-    yield "masked-summation.ini", "star*1", plain, Trainer(torch, make["star"](), summation, adam, None)
-    yield "masked-summation.ini", "full*2", dense, Trainer(torch, make["full"](), summation, adam, None)
-    yield "sst5-star.ini", "star*2", files, Trainer(torch, make["sentiment"](), sentiment_batches(torch, texts), adamw, 0.998)
+    yield "masked-summation.ini", "star*1", plain, Trainer(torch, star, summation, adam, None)
+    yield "masked-summation.ini", "full*2", dense, Trainer(torch, full, summation, adam, None)
+    yield "sst5-star.ini", "star*2", files, Trainer(torch, sentiment, sentiment_batches(torch, texts), adamw, 0.998)
 
 
 def steps(torch, options, gsa, clocks, say):
