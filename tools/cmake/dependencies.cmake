@@ -1,7 +1,12 @@
 # Each optional part ends as GSA_HAVE_<PART> and an interface target gsa_dep_<part>; a part that was asked for (ON) and is
 # missing stops the configuration with a sentence. pkg-config wherever the library ships a .pc file: find_package(igraph)
 # fails on Debian (it wants CXX and five more -dev packages); oneDNN ships no .pc, so it is found by header and library.
-find_package(PkgConfig REQUIRED)
+# GSA_PKG_CONFIG=AUTO (tools/gpu alone): on a machine without pkg-config what training needs is looked for by header and library, and no CBLAS.
+if(GSA_PKG_CONFIG STREQUAL "AUTO")
+  find_package(PkgConfig QUIET)
+else()
+  find_package(PkgConfig REQUIRED)
+endif()
 set(GSA_SUMMARY "")
 
 function(gsa_part part found how)
@@ -70,8 +75,25 @@ endif()
 gsa_part(CBLAS "${found}" "${how}")
 
 # ---- train and tools: UTF-8 and JSON libraries; the lower floors need neither
-pkg_check_modules(GSA_UTF8PROC IMPORTED_TARGET libutf8proc)
-pkg_check_modules(GSA_JANSSON IMPORTED_TARGET jansson>=2.10)
+function(gsa_find_plain part header library)
+  find_path(GSA_${part}_HEADER ${header})
+  find_library(GSA_${part}_LIBRARY ${library})
+  if(GSA_${part}_HEADER AND GSA_${part}_LIBRARY)
+    add_library(PkgConfig::GSA_${part} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(PkgConfig::GSA_${part} SYSTEM INTERFACE ${GSA_${part}_HEADER})
+    target_link_libraries(PkgConfig::GSA_${part} INTERFACE ${GSA_${part}_LIBRARY})
+    set(GSA_${part}_FOUND ON PARENT_SCOPE)
+    set(GSA_${part}_VERSION "without pkg-config" PARENT_SCOPE)
+  endif()
+endfunction()
+
+if(PkgConfig_FOUND)
+  pkg_check_modules(GSA_UTF8PROC IMPORTED_TARGET libutf8proc)
+  pkg_check_modules(GSA_JANSSON IMPORTED_TARGET jansson>=2.10)
+else()
+  gsa_find_plain(UTF8PROC utf8proc.h utf8proc)
+  gsa_find_plain(JANSSON jansson.h jansson)
+endif()
 if(GSA_UTF8PROC_FOUND AND GSA_JANSSON_FOUND)
   set(GSA_HAVE_TRAIN ON)
   list(APPEND GSA_SUMMARY "train, tools|utf8proc ${GSA_UTF8PROC_VERSION}, jansson ${GSA_JANSSON_VERSION}")
