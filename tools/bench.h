@@ -33,8 +33,9 @@ typedef struct gsa_bench_rate { /* of flops in a second */
 } gsa_bench_rate;
 
 typedef struct gsa_bench_side { /* where kernels are measured: --device and --threads, then each --against */
-    char device[24];
+    char device[48];
     int threads;
+    char computes_on[GSA_ERROR_SIZE + 96]; /* the backend, and why it is no CUDA device where that was asked for first */
     gsa_ceilings ceilings; /* of the host at so many threads */
 } gsa_bench_side;
 

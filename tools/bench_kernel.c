@@ -321,8 +321,14 @@ static void note_work(gsa_bench_case *slot, const gsa_kernel_case *one, int32_t 
     json_object_set_new(slot->facts, "bytes", json_pack("[f, f]", work[0].bytes, work[1].bytes));
 }
 
-static gsa_status add_side(gsa_bench *bench, const gsa_bench_side *side, gsa_pattern *pattern, int32_t length,
-                           gsa_error *error)
+/* What runs where, before anything has failed on it. */
+static void note_device(const gsa_backend *backend, gsa_bench_side *side)
+{
+    const char *refused = backend->error.text;
+    snprintf(side->computes_on, sizeof side->computes_on, "%s%s%s", backend->name, *refused ? ", since " : "", refused);
+}
+
+static gsa_status add_side(gsa_bench *bench, gsa_bench_side *side, gsa_pattern *pattern, int32_t length, gsa_error *error)
 {
     gsa_bench_case *slot = gsa_bench_add(bench, error);
     if (!slot) return GSA_ERR_MEMORY;
@@ -335,6 +341,7 @@ static gsa_status add_side(gsa_bench *bench, const gsa_bench_side *side, gsa_pat
     const size_t used = strlen(slot->detail);
     if (bench->n_sides > 1) snprintf(slot->detail + used, sizeof slot->detail - used, " %s/%d", side->device, side->threads);
     const gsa_status status = prepare(one, length, error);
+    if (status == GSA_OK) note_device(one->backend, side);
     if (status == GSA_OK) note_work(slot, one, length);
     return status;
 }

@@ -92,6 +92,8 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
                       bench->runs > 1 ? "s" : "", bench->no_warm_up ? "" : " after a warm-up", bench->threads,
                       bench->threads > 1 ? "s" : "", gsa_gemm_library(), bench->load);
     for (int i = 0; i < bench->n_sides; i++)
+        gsa_output_format(out, "--device %s computes on %s\n", bench->sides[i].device, bench->sides[i].computes_on);
+    for (int i = 0; i < bench->n_sides; i++)
         if (i == 0 || bench->sides[i].threads != bench->sides[i - 1].threads)
             gsa_ceilings_write(&bench->sides[i].ceilings, out);
 }
@@ -138,6 +140,12 @@ gsa_status gsa_bench_write_json(const gsa_bench *bench, const char *path, gsa_er
             json_array_append_new(ceilings, gsa_ceilings_json(&bench->sides[i].ceilings));
     if (json_array_size(ceilings) > 0) json_object_set(all, "ceilings", ceilings);
     json_decref(ceilings);
+    json_t *devices = json_array();
+    for (int i = 0; i < bench->n_sides; i++)
+        json_array_append_new(
+            devices, json_pack("{s:s, s:s}", "device", bench->sides[i].device, "computes_on", bench->sides[i].computes_on));
+    if (json_array_size(devices) > 0) json_object_set(all, "devices", devices);
+    json_decref(devices);
     json_dump_callback(all, put_json, out, JSON_INDENT(2));
     json_decref(all);
     gsa_output_text(out, "\n");

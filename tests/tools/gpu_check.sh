@@ -63,7 +63,8 @@ echo "    ${STUB_STACK:-0} bytes stack frame, 0 bytes spill stores, 0 bytes spil
 echo "ptxas info    : Used 32 registers" >&2'
 stub stubs nvidia-smi '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 9
 case "$*" in *compute_cap*) echo 9.0 ;; *) echo "A stub of a GPU, 1.2, 3 MiB" ;; esac'
-stub stubs compute-sanitizer 'while [ "${1#--}" != "$1" ]; do shift 2; done; exec "$@"'
+stub stubs compute-sanitizer '[ "${STUB_REFUSES:-0}" -eq 0 ] || { echo "Error: Device not supported"; exit 1; }
+while [ "${1#--}" != "$1" ]; do shift 2; done; exec "$@"'
 stub stubs python3 '
 case "$*" in
     -c*) exit 1 ;;
@@ -159,6 +160,8 @@ says 'sm_90 attend: _Z4stubv:'
 STUB_NO_DEVICE=1 turn 77 --part tests --part kernels --part train
 tells 'no device: nothing was checked or timed on one'
 says '"gpu": "none"'
+STUB_REFUSES=1 turn 0 --part sanitizer
+says 'Device not supported'
 mv "$work/stubs/compute-sanitizer" "$work/few"
 turn 0 --part sanitizer
 says 'compute-sanitizer is not installed'

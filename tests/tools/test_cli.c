@@ -215,9 +215,11 @@ START_TEST(bench)
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 ref/2"));
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 cpu-plain/1"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "--device ref computes on ref"));
     all = json_load_file("b.json", 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 3);
     ck_assert(json_real_value(json_object_get(json_array_get(json_object_get(all, "cases"), 2), "dropout")) == 0.25);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "devices")), 3);
     if (json_object_get(all, "ceilings"))
         ck_assert_ptr_nonnull(strstr(ran.out, "ceilings of 2 threads")); /* vectors are known here */
     json_decref(all);
