@@ -165,7 +165,7 @@ def main():
     parser.add_argument("case", nargs="*")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     try:
         import torch
     except ImportError as missing:
