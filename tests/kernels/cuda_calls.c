@@ -161,6 +161,7 @@ static void launches(tally *t)
 
 void calls_case(tally *t)
 {
+    gsa_backend_release(open_cuda()); /* skipped here where there is no device */
     names(t);
 #if defined(GSA_ON_EXECUTOR)
     waits(t);
