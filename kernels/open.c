@@ -18,13 +18,11 @@ typedef struct cuda_wish {
 static const struct {
     const char *word;
     int attention;
-} cuda_words[] = { { "-bf16", GSA_CUDA_BF16 },
-                   { "-bf16-tensor", GSA_CUDA_BF16_TENSOR },
-                   { "-bf16-windows", GSA_CUDA_BF16_WINDOWS },
-                   { "-cusparse", GSA_CUDA_CUSPARSE },
-                   { "-tensor", GSA_CUDA_TENSOR },
-                   { "-tf32", GSA_CUDA_TF32 },
-                   { "-windows", GSA_CUDA_WINDOWS } };
+} cuda_words[] = {
+    { "-bf16", GSA_CUDA_BF16 },         { "-bf16-tensor", GSA_CUDA_BF16_TENSOR }, { "-bf16-windows", GSA_CUDA_BF16_WINDOWS },
+    { "-cusparse", GSA_CUDA_CUSPARSE }, { "-tensor", GSA_CUDA_TENSOR },           { "-tf32", GSA_CUDA_TF32 },
+    { "-windows", GSA_CUDA_WINDOWS }
+};
 #define CUDA_WORDS "-bf16, -bf16-tensor, -bf16-windows, -cusparse, -tensor, -tf32 or -windows"
 
 /* Bytes of `word` where the name goes on with it and then ends or has another; else 0. */

@@ -220,8 +220,8 @@ static void explain_ways(const gsa_kernel_case *one, const gsa_attend_args *call
                       "%s: of %" PRId64 " rows %" PRId64 " in tiles of %d that share their sources, %" PRId64
                       " in bands of 4 that follow one another, %" PRId64 " in bundles of 4 of as many edges, %" PRId64
                       " swept range by range, %" PRId64 " one by one\n",
-                      one->backend->name, call->edges->rows, ways.tiled, probe->lanes, ways.banded, ways.bundled,
-                      ways.swept, ways.alone);
+                      one->backend->name, call->edges->rows, ways.tiled, probe->lanes, ways.banded, ways.bundled, ways.swept,
+                      ways.alone);
 }
 
 static gsa_status explain(void *state, gsa_output *out, gsa_error *error)

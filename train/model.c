@@ -207,8 +207,7 @@ static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch, 
 static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *own, gsa_tensor *x, int below)
 {
     gsa_tape *tape = m->tape;
-    if (m->weight[0])
-        x = gsa_op_linear_activated(tape, x, &m->weight[0]->value, &m->bias[0]->value, m->settings.activation);
+    if (m->weight[0]) x = gsa_op_linear_activated(tape, x, &m->weight[0]->value, &m->bias[0]->value, m->settings.activation);
     if (m->settings.dropout_head > 0 && gsa_tape_training(tape)) {
         gsa_model_number(m->net, tape, m->graph, m->plan.head_run);
         x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below, identity_of(m, batch, own));

@@ -18,9 +18,8 @@ static uint32_t example_of(const ref_attend *t, int64_t row)
 static drawing drawing_of(const ref_attend *t, int64_t row)
 {
     const words example = words_all(example_of(t, row));
-    return (drawing){
-        words_key_of(t->drop.seed, t->drop.step), { example, example }, words_all(t->drop.limit), t->drop.site
-    };
+    return (
+        drawing){ words_key_of(t->drop.seed, t->drop.step), { example, example }, words_all(t->drop.limit), t->drop.site };
 }
 
 /* bits[stride j]: which of LANES edges the head 4 quad + j keeps; row and place of those in even lanes, then in odd ones. */

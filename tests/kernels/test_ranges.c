@@ -43,9 +43,8 @@ static void make_levels(rig *r, int32_t shift)
 
 static const struct {
     int heads, dim, flags, shift; /* vectors 1, bias 2, dropout 4, weights 8, gradients of v alone 32, -inf 64 */
-} shapes[] = { { 3, 16, 0, 0 }, { 4, 64, 1, 0 }, { 1, 20, 3, 1 },  { 17, 8, 1, 3 },
-               { 2, 70, 5, 1 }, { 3, 9, 66, 2 }, { 2, 33, 15, 0 }, { 2, 136, 32, 3 },
-               { 5, 16, 6, 2 } };
+} shapes[] = { { 3, 16, 0, 0 }, { 4, 64, 1, 0 },  { 1, 20, 3, 1 },   { 17, 8, 1, 3 }, { 2, 70, 5, 1 },
+               { 3, 9, 66, 2 }, { 2, 33, 15, 0 }, { 2, 136, 32, 3 }, { 5, 16, 6, 2 } };
 
 START_TEST(sweeps_equal_the_oracle)
 {
