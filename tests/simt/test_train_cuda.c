@@ -262,7 +262,11 @@ static int compare(const struct task *task, const char *folder)
     const int close = cuda.losses == ref.losses && ref.losses > 1 && loss <= 1e-4 && cuda.scores == ref.scores &&
                       score <= 1e-3 && bf16.losses == ref.losses && rounded <= 5e-2;
     if (!close) fprintf(stderr, "FAILED: %s: the losses or the scores part\n", task->name);
+#if defined(GSA_CHECKED)
+    const int waits = 0; /* checked builds read what is wrong with edges when they are first used */
+#else
     const int waits = cuda.waits > 2; /* the norm of the gradients, and the losses */
+#endif
     if (waits) fprintf(stderr, "FAILED: %s: the host waits %lld times a step\n", task->name, (long long)cuda.waits);
     return !close + waits + compare_graphs(task, folder, &cuda) + compare_windows(task, folder, &cuda, &ref);
 }
