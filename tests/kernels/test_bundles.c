@@ -76,7 +76,7 @@ START_TEST(equal_the_oracle)
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
-            for (int seed = 0; seed < 3; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
+            check_one(at, dims[_i], flags[f], 10 * f + (f + _i) % 3);
 }
 END_TEST
 
