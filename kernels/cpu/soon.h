@@ -17,7 +17,7 @@ typedef struct cpu_wanted { /* rows that follow one another */
 
 typedef struct cpu_soon {
     int64_t stride, numbers;    /* from row to row; that are wanted of a row */
-    int32_t wanteds, wanted;    /* how many; which one is asked for now, */
+    int32_t wanteds, wanted;    /* how many; which one is asked for next, */
     int64_t row, column, lines; /* from where on; lines that are left */
     float rate, due;            /* lines for each step of the work; what part of a line the last step left over */
     cpu_wanted each[SOON];

@@ -130,8 +130,22 @@ static const op_shape attend_shapes[] = {
 };
 /* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing beside it to measure that by. */
 static const op_shape attend_first_shapes[] = {
-    { 0, 2, 3, 2, 0 },          { 20, 3, 5, 3, 0 },           { 20, 6, 4, 3, 3 | WEIGHTS }, { 20, 5, 7, 2, 7 | WEIGHTS },
-    { 30, 2, 9, 4, ALIAS | 3 }, { 30, 2, 33, 4, ONLY_V | 3 }, { 64, 35, 2, 1, 15 },         { 100, 2, 64, 2, 4 },
+    { 0, 2, 3, 2, 0 },
+    { 20, 3, 5, 3, 0 },
+    { 0, 2, 3, 1, 0 },
+    { 20, 0, 4, 2, 0 },
+    { 20, 3, 0, 2, 3 },
+    { 20, 1, 8, 1, WEIGHTS },
+    { 20, 10, 10, 2, 0 },
+    { 20, 3, 5, 3, 1 },
+    { 20, 3, 5, 3, 2 },
+    { 20, 6, 4, 3, 3 | WEIGHTS },
+    { 20, 5, 7, 2, 7 | WEIGHTS },
+    { 30, 2, 9, 4, ALIAS | 3 },
+    { 30, 2, 33, 4, ONLY_V | 3 },
+    { 64, 35, 2, 1, 15 },
+    { 64, 4, 16, 20, 3 | INFINITE | WEIGHTS },
+    { 100, 2, 64, 2, 4 },
 };
 static const op_shape attend_grads[] = {
     { 8, 2, 3, 2, 0 }, { 8, 3, 2, 2, 3 }, { 8, 5, 2, 2, 7 }, { 8, 2, 2, 1, ALIAS | 3 }
