@@ -73,7 +73,7 @@ static gsa_status take(const gsa_system *system, const char *folder, const char 
     if (system->lock(system->user, file, 0) < 0)
         return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
     if (system->kind(system->user, path, NULL) == GSA_FILE_REGULAR && system->truncate(system->user, path, 0) < 0)
-        return broken(path, error);
+        return errno == ENOENT ? GSA_OK : broken(path, error); /* another's, taken away meanwhile */
     if (system->write(system->user, file, own, bytes) != bytes) return broken(path, error);
     own[bytes - 1] = 0;
     if (read_number(system, path, there, &pure) < 0) return broken(path, error);
