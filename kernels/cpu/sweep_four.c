@@ -245,8 +245,8 @@ static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *s
 int GSA_CPU(four_backward)(const cpu_four *x, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     const float *lse = x->t->args->lse;
-    for (int i = 0; i < FOUR; i++)
-        for (int32_t h = first; h < last; h++) {
+    for (int i = 0; i < FOUR; i++) /* all heads are asked, for which ones are at work depends on the number of threads */
+        for (int32_t h = 0; h < x->t->heads; h++) {
             const float one = lse[x->row[i] * x->t->heads + h];
             if (isinf(one) && one < 0) return 0;
         }
