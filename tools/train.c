@@ -45,8 +45,8 @@ static const gsa_option options[] = {
     { "seeds", GSA_OPTION_NUMBERS, "N", NULL, "the recipe's", 0, 4294967295,
       "a run for each seed of 1 to N, or of a list N,N,...; in DIR/seed-N" },
     { "each", GSA_OPTION_TEXTS, "NAME=VALUE,...", NULL, "nothing is varied", 0, 0,
-      "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; ';' separates values that hold "
-      "commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
+      "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; \"\" is an empty one, ';' separates "
+      "values that hold commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
     { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
       "append the result of each run to this file too; of two lines of the same run the later one counts" },
     GSA_OPTION_ROW_PLUGIN,

@@ -530,6 +530,28 @@ START_TEST(a_config_holds_what_does_nothing)
 }
 END_TEST
 
+/* So one that was written when there were fewer keys. */
+START_TEST(a_config_of_an_earlier_version_is_a_recipe)
+{
+    static const char text[] = "[model]\nencoder=star\n[train]\nschedule=cosine\nfinal=0.1\n";
+    const char *const set[] = { "train.schedule=constant" };
+    gsa_recipe again;
+    fixture f = must_read(text, set, 1);
+    const char *path = gsa_scratch_path(&f.scratch, "config.ini");
+    write_config(&f.recipe, path);
+    int64_t bytes;
+    char *config = gsa_get_file(path, &bytes), *line = strstr(config, "\nprefetch");
+    ck_assert_ptr_nonnull(line);
+    memmove(line, strchr(line + 1, '\n'), strlen(strchr(line + 1, '\n')) + 1);
+    gsa_put_file(path, config, (int64_t)strlen(config));
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error), GSA_OK);
+    ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
+    gsa_recipe_release(&again);
+    free(config);
+    done(&f);
+}
+END_TEST
+
 /* "section.name" -> the key; fails where there is none. */
 static const gsa_key *key_of(const char *name)
 {
@@ -577,6 +599,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(readers_of_keys),
                                         GSA_LOOP(a_value_that_does_nothing, GSA_COUNT(idle)),
                                         GSA_TEST(a_config_holds_what_does_nothing),
+                                        GSA_TEST(a_config_of_an_earlier_version_is_a_recipe),
                                         GSA_TEST(rules_name_what_there_is) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),
                                       GSA_CASE("bad", refused, 30) };

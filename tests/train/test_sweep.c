@@ -37,6 +37,7 @@ static const plan_case plans[] = {
       "k-1/d-3/seed-1 k-1/d-3/seed-2 k-1/d-4/seed-1 k-1/d-4/seed-2 k-2/d-3/seed-1 k-2/d-3/seed-2 k-2/d-4/seed-1 "
       "k-2/d-4/seed-2",
       "task.d=4 task.k=2 train.seed=2" },
+    { { "train.start=runs/a, \"\"" }, { NULL }, { 1 }, "start-runs_a/seed-1 start-/seed-1", "train.start= train.seed=1" },
     /* names stand in values of the recipe, in several places, and beside braces that are none */
     { { "domain=a b/ä" },
       { "data.dev={domain}/{other}.{domain}" },
@@ -122,7 +123,8 @@ static const struct {
     { { "Domain=a" }, "expected name=value", { 0 } },
     { { "=a" }, "expected name=value", { 0 } },
     { { "task.k=" }, "--each task.k: value 1 is empty", { 0 } },
-    { { "task.k=1,,2" }, "--each task.k: value 2 is empty", { 0 } },
+    { { "task.k=1,,2" }, "--each task.k: value 2 is empty; \"\" stands for an empty one", { 0 } },
+    { { "task.k=1,\"\"" }, "parameter 'k' is ''", { 0 } },
     { { "task.k=1", "task.k=2" }, "--each task.k stands there twice", { 0 } },
     { { "train.seed=1,2" }, "--each train.seed and --seeds both say the seeds", { 1, 2 } },
     { { "task.k=1,2,1" }, "two runs would have the folder 'k-1/seed-5'", { 0 } },

@@ -2,8 +2,8 @@
  *
  *   --each domain=books,music        {domain} in values of the recipe and of --set is replaced
  *   --each model.encoder='star*2;window:width=3*2,full*2'    a name with a dot is a key, which is set
- * Values are separated by ';' where one stands in the text, else by ','; blanks at their ends are cut. Several --each make all
- * combinations, the first one slowest. A run lies in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte
+ * Values are separated by ';' where one stands in the text, else by ','; blanks at their ends are cut; "" is an empty one. Several
+ * --each make all combinations, the first one slowest. A run lies in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte
  * that is not of A-Z a-z 0-9 . _ - becomes '_'.
  *
  * Such a folder holds, beside what a run leaves (driver.h), asked.ini: every key as it was asked for. A run that is finished there is not

@@ -67,9 +67,11 @@ static gsa_status parse_each(planner *p, const char *text, varied *v, gsa_error 
         if (next) *next++ = 0;
         const char *value = cut_blanks(at);
         if (!*value && !next && separator == ';' && v->values > 0) break; /* "full*2,star*2;" is one value */
-        if (!*value) return gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s: value %d is empty", v->name, v->values + 1);
+        if (!*value)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s: value %d is empty; \"\" stands for an empty one", v->name,
+                            v->values + 1);
         if (v->values == VALUES) return gsa_fail(error, GSA_ERR_LIMIT, "--each %s: more than %d values", v->name, VALUES);
-        v->value[v->values++] = value;
+        v->value[v->values++] = strcmp(value, "\"\"") == 0 ? "" : value;
     }
     return GSA_OK;
 }

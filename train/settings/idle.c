@@ -105,19 +105,19 @@ static int is_override(const gsa_recipe *recipe, const gsa_key *key)
     return entry && entry->line == 0;
 }
 
-/* A run's config.ini does: to name a key there is to want nothing by it. */
-static int names_every_key(const gsa_recipe *recipe)
+/* A run's config.ini names every key that there was when it was written: to name one there is to want nothing by it. */
+static int names_most_keys(const gsa_recipe *recipe)
 {
     int count, named = 0;
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < count; i++) named += gsa_ini_find(&recipe->ini, keys[i].section, keys[i].name) != NULL;
-    return named == count;
+    return named > count / 2;
 }
 
 gsa_status gsa_idle_check(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_key *keys = gsa_recipe_keys(NULL);
-    if (names_every_key(recipe)) return GSA_OK;
+    if (names_most_keys(recipe)) return GSA_OK;
     for (int i = 0; i < count_rules(); i++) {
         char number[2][64];
         const int key = index_of(rules[i].key), other = index_of(rules[i].other);
