@@ -155,32 +155,37 @@ static void append(gsa_building *b, gsa_records *list, gsa_target to, const gsa_
     list->count++, b->run_total++;
 }
 
-/* Every way in which a run can be wrong, in words; NULL when it is right. `space` are the nodes (x heads) of both ends. */
+/* A number of a run, and what it may be; `high` below `low`: not told. */
+typedef struct asked {
+    int64_t is, low, high;
+} asked;
+
+static int outside(asked *bad, int64_t is, int64_t low, int64_t high)
+{
+    *bad = (asked){ is, low, high };
+    return is < low || is > high;
+}
+
+/* Every way in which a run can be wrong, in words; NULL when it is right. `nodes` (x heads) are those of both ends. */
 static const char *wrong_run(const gsa_phase *phase, const int64_t *nodes, int64_t scale, gsa_node from, int64_t count,
-                             int64_t step, gsa_node to, int32_t label, int32_t label_step, int64_t *bad)
+                             int64_t step, gsa_node to, int32_t label, int32_t label_step, asked *bad)
 {
     const int source = kind_of(from), target = kind_of(to);
-    *bad = source;
+    *bad = (asked){ source, 0, -1 };
     if (source < 0 || source >= GSA_MAX_KINDS || !(phase->sources >> source & 1))
         return "a source kind that the phase does not read";
-    *bad = target;
+    *bad = (asked){ target, 0, -1 };
     if (target < 0 || target >= GSA_MAX_KINDS || !(phase->destinations >> target & 1))
         return "a destination kind that the phase does not write";
     const int64_t first = index_of(from), sources = nodes[source] * scale, targets = nodes[target] * scale;
-    *bad = index_of(to);
-    if (*bad < 0 || *bad >= targets) return "a destination that does not exist";
-    *bad = first;
-    if (first < 0 || first >= sources) return "a first source that does not exist";
-    *bad = count;
-    if (count < 0 || count > INT32_MAX) return "a count of edges out of range";
-    *bad = step;
-    if (count > 1 && (step >= sources || step <= -sources)) return "a source step that leaves the kind";
-    *bad = first + (count > 1 ? (count - 1) * step : 0);
-    if (*bad < 0 || *bad >= sources) return "a last source that does not exist";
-    *bad = label;
-    if (label < 0 || label >= phase->labels) return "a label out of range";
-    *bad = label + (count - 1) * (int64_t)label_step;
-    if (*bad < 0 || *bad >= phase->labels) return "a last label out of range";
+    if (outside(bad, index_of(to), 0, targets - 1)) return "a destination that does not exist";
+    if (outside(bad, first, 0, sources - 1)) return "a first source that does not exist";
+    if (outside(bad, count, 0, INT32_MAX)) return "a count of edges out of range";
+    if (count > 1 && outside(bad, step, 1 - sources, sources - 1)) return "a source step that leaves the kind";
+    if (outside(bad, first + (count > 1 ? (count - 1) * step : 0), 0, sources - 1))
+        return "a last source that does not exist";
+    if (outside(bad, label, 0, phase->labels - 1)) return "a label out of range";
+    if (outside(bad, label + (count - 1) * (int64_t)label_step, 0, phase->labels - 1)) return "a last label out of range";
     return NULL;
 }
 
@@ -193,19 +198,21 @@ static void on_odd_run(gsa_building *b, int phase, gsa_node from, int64_t count,
         return;
     }
     const gsa_phase *x = &b->schema->phase[phase];
-    int64_t bad;
+    asked bad;
     if (x->aggregate == GSA_NONE) {
         gsa_building_fail(b, GSA_ERR_PLUGIN, "edges of phase '%s', which has none", x->name);
         return;
     }
     if (count == 0) return;
+    char range[80] = "";
     const char *why = wrong_run(x, b->instance->nodes, x->per_head ? b->example->heads : 1, from, count, step, to, label,
                                 label_step, &bad);
+    if (bad.low <= bad.high) snprintf(range, sizeof range, ", expected %" PRId64 " to %" PRId64, bad.low, bad.high);
     gsa_building_fail(b, GSA_ERR_PLUGIN,
                       "phase '%s', %" PRId64 " edges from %s %" PRId64 " step %" PRId64 " to %s %" PRId64 ", label %" PRId32
-                      " step %" PRId32 ": %s: %" PRId64,
+                      " step %" PRId32 ": %s: %" PRId64 "%s",
                       x->name, count, kind_name(b, kind_of(from)), index_of(from), step, kind_name(b, kind_of(to)),
-                      index_of(to), label, label_step, why ? why : "not a run", bad);
+                      index_of(to), label, label_step, why ? why : "not a run", bad.is, range);
 }
 
 /* The same rules as wrong_run, without words: each run goes through here. Indices are compared unsigned: negative ones are large. */

@@ -154,6 +154,10 @@ static gsa_status emit(gsa_job *job, const gsa_args *args, gsa_error *error)
         status = gsa_drawn_stack_emit(&job->stack[s], &example, &limits, error);
         if (status == GSA_OK) edges += gsa_drawn_stack_edges(&job->stack[s]);
     }
+    if (status == GSA_ERR_LIMIT && error) {
+        const gsa_error why = *error;
+        return gsa_fail(error, status, "%s (--max-edges is %" PRId64 ")", why.text, most);
+    }
     if (status != GSA_OK || edges <= most) return status;
     return gsa_fail(error, GSA_ERR_LIMIT, "the graph has %" PRId64 " edges over its layers, --max-edges is %" PRId64, edges,
                     most);

@@ -93,7 +93,8 @@ const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *
     const int place = place_of(registry, id ? id : "");
     if (id && place < registry->count && strcmp(id_at(registry, place), id) == 0) return registry->entries[place].topology;
     gsa_word_list(known, sizeof known, id_at, registry, registry->count, id ? id : "");
-    gsa_fail(error, GSA_ERR_ARGUMENT, "no topology is named %s; %s", gsa_word_show(id, shown), known);
+    gsa_fail(error, GSA_ERR_ARGUMENT, "no topology is named %s; %s%s", gsa_word_show(id, shown), known,
+             strstr(known, "; the nearest is ") ? "" : "; that of a plugin when it is loaded (--plugin ./FILE.so)");
     return NULL;
 }
 

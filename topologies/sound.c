@@ -107,8 +107,9 @@ static gsa_status facts_sound(const gsa_topology *t, gsa_error *error)
         return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' has no %s function", t->id, t->describe ? "emit" : "describe");
     if (t->destroy && !t->create) return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' has destroy without create", t->id);
     if (!one_line(t->summary) || !*t->summary || !one_line(t->reference))
-        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' has no %s of one line", t->id,
-                        one_line(t->reference) ? "summary" : "reference");
+        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' has no %s of one line (%s)", t->id,
+                        one_line(t->reference) ? "summary" : "reference",
+                        one_line(t->reference) ? "what it does" : "the paper, or whose idea it is");
     return GSA_OK;
 }
 

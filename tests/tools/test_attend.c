@@ -230,6 +230,8 @@ START_TEST(graph_asked_wrongly)
                      "--length", "1"),
                 NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "17000 patterns over its layers"), "%d %s", ran.code, ran.err);
+    gsa_cli_run(ARGS("graph", "--topology", "full", "--length", "10", "--max-edges", "99"), NULL, &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "more than 99 edges, the limit (--max-edges is 99)"), "%d %s", ran.code, ran.err);
     gsa_cli_run(ARGS("graph", "--topology", "ring*10", "--length", "10", "--max-edges", "299"), NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "300 edges over its layers, --max-edges is 299"), "%d %s", ran.code,
                   ran.err);

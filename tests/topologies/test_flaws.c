@@ -202,7 +202,7 @@ static const struct {
     { "moody_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 changes from call to call" },
     { "seventy", GSA_CHECK_VALID, 0, 77, -1, -1, -1, -1, "length 77: seventy-seven is too much" },
     { "beyond", GSA_CHECK_VALID, 0, 9, -1, -1, -1, -1, "1 edges from token 17 step 1 to token 8" },
-    { "wide", GSA_CHECK_VALID, 0, 3, -1, -1, -1, -1, "a label out of range: 2 (4 heads, memory of 0)" },
+    { "wide", GSA_CHECK_VALID, 0, 3, -1, -1, -1, -1, "a label out of range: 2, expected 0 to 1 (4 heads, memory of 0)" },
     { "two_lengths", GSA_CHECK_ONE_LENGTH, 0, 24, -1, -1, -1, -1, "12 tokens work, and so do 24" },
 };
 

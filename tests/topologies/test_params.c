@@ -167,6 +167,7 @@ static const struct {
     { "strar", { { NULL, NULL } }, 0, { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
     { "widnow", { { NULL, NULL } }, 0, { "the nearest is 'window'", "'widnow'", "known: " } },
     { "", { { NULL, NULL } }, 0, { "no topology is named ''", "known: ", "window" } },
+    { "mine_own", { { NULL, NULL } }, 0, { "'mine_own'", "known: ", "; that of a plugin when it is loaded (--plugin ./FILE.so)" } },
     { "STAR", { { NULL, NULL } }, 0, { "'STAR'", "known: ", "window" } },
     { NULL, { { NULL, NULL } }, 0, { "(nothing)", "known: ", "window" } },
     { "star",
