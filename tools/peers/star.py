@@ -30,6 +30,13 @@ def run(command):
     return json.loads(text.strip().splitlines()[-1]), usage.ru_utime + usage.ru_stime
 
 
+def build(options):
+    """The commit that gsa was built from."""
+    told = subprocess.run([os.path.join(options.build, "gsa"), "bench", "graph", "--topology", "ring", "--length", "1", "--runs", "1", "--json", "-"],
+                          check=True, capture_output=True, text=True).stdout
+    return json.loads(told[told.index("\n{") + 1:])["build"]
+
+
 def gsa(options, epochs, out):
     settings = SETTINGS + [f"train.epochs={epochs}", f"task.train={options.examples}"]
     command = [os.path.join(options.build, "gsa"), "train", RECIPE, "--device", "cpu", "--threads", str(options.threads), "--quiet",
@@ -62,7 +69,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", help="file for the figures")
     options = parser.parse_args()
-    rounds = []
+    rounds, before = [], os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         gsa(options, 0, os.path.join(scratch, "start"))
         start = os.path.join(scratch, "start", "step-0", "model.safetensors")
@@ -76,7 +83,7 @@ def main():
           f" {options.threads} thread(s), {options.examples} examples")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
-            json.dump({"threads": options.threads, "examples": options.examples, "rounds": rounds, "peer_over_gsa": ratio}, out, indent=2)
+            json.dump({"build": build(options), "load": before, "threads": options.threads, "examples": options.examples, "rounds": rounds, "peer_over_gsa": ratio}, out, indent=2)
             out.write("\n")
 
 

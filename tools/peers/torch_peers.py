@@ -41,12 +41,17 @@ def median_ms(call, options):
     return [1e3 * statistics.median(column) for column in zip(*times)]
 
 
-def gsa(options, clock, *words):
-    """The first case of a benchmark's JSON."""
+def bench(options, clock, *words):
+    """A benchmark's JSON."""
     command = [os.path.join(options.build, "gsa"), *words, "--device", "cpu", "--threads", str(options.threads), "--clock", clock,
                "--json", "-"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(text[text.index("\n{") + 1:])["cases"][0]
+    return json.loads(text[text.index("\n{") + 1:])
+
+
+def gsa(options, clock, *words):
+    """Of a benchmark's JSON the first case."""
+    return bench(options, clock, *words)["cases"][0]
 
 
 def clocks(options):
@@ -204,7 +209,8 @@ def main():
     warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    say(peer="PyTorch", version=torch.__version__, threads=torch.get_num_threads(), load=os.getloadavg()[0])
+    build = bench(options, "wall", "bench", "graph", "--topology", "ring", "--length", "1", "--runs", "1")["build"]
+    say(peer="PyTorch", version=torch.__version__, build=build, threads=torch.get_num_threads(), load=os.getloadavg()[0])
     if options.what == "kernels":
         kernels(torch, options)
     else:
