@@ -190,8 +190,7 @@ static const gsa_option options[] = {
     { "memory", GSA_OPTION_NUMBER, "MIB", NULL, "three quarters of the machine's", 0, 1 << 30,
       "train: a case that takes more is skipped, and says so; 0: no limit" },
     { "clock", GSA_OPTION_CHOICE, "wall|cpu", "wall", NULL, 0, 0,
-      "cpu: kernel, train and generate count the time in which their threads computed: where other work goes on, with "
-      "--threads 1" },
+      "cpu: the time in which the threads computed is counted: where other work goes on, with --threads 1" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
     { "profile", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "train: print where the time of the steps goes, call by call" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
