@@ -180,6 +180,8 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     one->rounds[one->count++] = *profile;
     qsort(one->rounds, (size_t)one->count, sizeof *one->rounds, by_step_time);
     profile = &one->rounds[one->count / 2];
+    json_object_set_new(one->facts, "timed_steps", json_integer((json_int_t)profile->section[GSA_PROFILE_STEP].calls));
+    json_object_set_new(one->facts, "threads", json_integer(one->bench->threads));
     json_object_set_new(one->facts, "step", section_json(profile, GSA_PROFILE_STEP));
     json_object_set_new(one->facts, "evaluation", section_json(profile, GSA_PROFILE_EVALUATION));
     json_object_set_new(one->facts, "outside", time_json(&profile->section[GSA_PROFILE_REST]));

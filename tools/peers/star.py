@@ -74,7 +74,7 @@ def main():
         gsa(options, 0, os.path.join(scratch, "start"))
         start = os.path.join(scratch, "start", "step-0", "model.safetensors")
         for i in range(options.rounds):
-            rounds.append({"gsa": gsa(options, 1, os.path.join(scratch, str(i))), "peer": peer(options, start)})
+            rounds.append({"round": i + 1, "examples": options.examples, "gsa": gsa(options, 1, os.path.join(scratch, str(i))), "peer": peer(options, start)})
     ratio = {what: statistics.median(one["peer"][what] / one["gsa"][what] for one in rounds) for what in ("seconds", "processor")}
     print(f"{'':6} {'seconds':>9} {'processor':>9} {'mean loss':>11}")
     for who in ("gsa", "peer"):
@@ -83,7 +83,7 @@ def main():
           f" {options.threads} thread(s), {options.examples} examples")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
-            json.dump({"build": build(options), "load": before, "threads": options.threads, "examples": options.examples, "rounds": rounds, "peer_over_gsa": ratio}, out, indent=2)
+            json.dump({"build": build(options), "load": before, "threads": options.threads, "peer_over_gsa": ratio, "cases": rounds}, out, indent=2)
             out.write("\n")
 
 
