@@ -59,7 +59,7 @@ static gsa_status check(const gsa_args *args, const gsa_chart_source *source, gs
                         "'gsa chart' wants --x KEY and --y KEY, such as --x data.window --y "
                         "tokens_per_second");
     if (!gsa_args_given(args, "out")) return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa chart' wants --out FILE.svg");
-    gsa_status status = GSA_OK;
+    gsa_status status = gsa_args_svg(args, "out", error);
     for (size_t i = 0; i < sizeof texts / sizeof *texts && status == GSA_OK; i++)
         status = check_text(texts[i], gsa_args_text(args, texts[i]), error);
     return status;

@@ -28,6 +28,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                  .raw = gsa_args_flag(args, "raw"),
                                  .echo = gsa_args_flag(args, "echo"),
                                  .line = gsa_args_flag(args, "line") };
+    if (how.prompt && gsa_args_given(args, "input"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--prompt and --input both say the prompts: give one of them");
     gsa_status status = gsa_apply_options_read(args, "generate", &reporter, &apply, error);
     if (status == GSA_OK) status = read_real(args, "temperature", &reals[0], &how.sampling.temperature, error);
     if (status == GSA_OK) status = read_real(args, "top-p", &reals[1], &how.sampling.top_p, error);

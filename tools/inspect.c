@@ -64,7 +64,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa-inspect --svg %s' would write over the graph it reads: give another file",
                         gsa_args_text(args, "svg"));
-    gsa_status status = gsa_view_read(gsa_args_system(args), gsa_args_operand(args, 0), &view, error);
+    gsa_status status = gsa_args_svg(args, "svg", error);
+    if (status == GSA_OK) status = gsa_view_read(gsa_args_system(args), gsa_args_operand(args, 0), &view, error);
     if (status != GSA_OK) return status;
     if (view->note[0]) fprintf(stderr, "gsa-inspect: igraph warns: %s\n", view->note);
     status = gsa_view_select(view, (int32_t)gsa_args_number(args, "layer", -1), gsa_args_text(args, "phase"),

@@ -309,6 +309,16 @@ gsa_status gsa_args_append(gsa_args *args, const char *name, const char *text, g
     return index < 0 ? GSA_OK : add_value(args, index, text, error);
 }
 
+gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    const char *path = gsa_args_text(args, name), *slash = path ? strrchr(path, '/') : NULL;
+    const char *base = slash ? slash + 1 : path, *end = base ? strrchr(base, '.') : NULL;
+    if (!end || end == base || !end[1] || strcmp(end, ".svg") == 0) return GSA_OK; /* "..", ".name" have no ending */
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "--%s %s: pictures are SVG, expected a name that ends in .svg", name,
+                    gsa_word_show(path, shown));
+}
+
 const char *gsa_option_default(const gsa_option *option)
 {
     return option->fallback ? option->fallback : option->absent;

@@ -68,6 +68,9 @@ int64_t gsa_args_number(const gsa_args *args, const char *name, int64_t absent);
 const char *const *gsa_args_texts(const gsa_args *args, const char *name, int *count); /* in order */
 const int64_t *gsa_args_numbers(const gsa_args *args, const char *name, int *count);
 
+/* The option names a file whose name has another ending than .svg: GSA_ERR_ARGUMENT; a name without ending and "-" are fine. */
+gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error);
+
 /* The option's default for people: its fallback, else what `absent` says, else NULL. */
 const char *gsa_option_default(const gsa_option *option);
 

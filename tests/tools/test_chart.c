@@ -218,6 +218,17 @@ static const struct {
     { { "b.json", "--x", "data.window", "--y", "rate", "--title", "\xff" }, 2, { "--title", "UTF-8" } },
 };
 
+START_TEST(no_other_pictures)
+{
+    gsa_cli_enter();
+    gsa_cli_write("r.jsonl", results);
+    gsa_cli_run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "f1", "--out", "never.pdf"), NULL, &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--out 'never.pdf': pictures are SVG"), "%d %s", ran.code, ran.err);
+    ck_assert(!gsa_cli_exists("never.pdf"));
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(sentences)
 {
     const char *args[GSA_CLI_ARGS + 1] = { "chart", "--out", "never.svg" };
@@ -261,7 +272,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range), GSA_TEST(halves) };
     static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words), GSA_TEST(many_lines) };
-    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)) };
+    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)), GSA_TEST(no_other_pictures) };
     static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30), GSA_CASE("drawn", drawn, 60),
                                       GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("chart", cases, GSA_COUNT(cases), argc, argv);
