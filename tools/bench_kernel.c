@@ -249,8 +249,13 @@ static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
     const gsa_system *system = one->bench->system;
     const int real = strcmp(gsa_args_text(one->bench->args, "real"), "double") == 0 ? GSA_F64 : GSA_F32;
     const int level = level_of(side->device);
+    if (level > GSA_CPU_BEST && real == GSA_F64)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--against %s computes in float, and --real is double", side->device);
     if (level > GSA_CPU_BEST) return gsa_backend_cpu(system, level, side->threads, &one->backend, error);
-    return gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
+    const gsa_status status = gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
+    if (status != GSA_ERR_ARGUMENT || !error) return status;
+    const gsa_error why = *error;
+    return gsa_fail(error, status, "%s; --against also takes cpu-plain, cpu-avx2 and cpu-avx512", why.text);
 }
 
 static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)
