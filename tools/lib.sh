@@ -79,6 +79,17 @@ try_packages()
     (need_packages "$@") >/dev/null 2>&1 || echo "not available here, going on without: $*"
 }
 
+# CMake's word about CUDA, whose code takes longer to compile than all other: of the device that is here, or none.
+cuda_option()
+{
+    local capability
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+    case $capability in
+        [0-9]*) echo "-DCMAKE_CUDA_ARCHITECTURES=$capability" ;;
+        *) echo "-DGSA_CUDA=OFF" ;;
+    esac
+}
+
 # build PRESET FOLDER OPTION...: configures and builds; what went wrong is shown.
 build()
 {
