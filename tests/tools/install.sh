@@ -16,6 +16,13 @@ done
 # shellcheck disable=SC2046,SC2086 # flags are lists
 "$cc" -std=c17 -Wall -Wextra -Werror $flags "$source/tests/tools/embed.c" -o "$prefix/embed" $(pkg-config --cflags --libs gsa)
 "$prefix/embed"
+# The program of docs/models.md.
+# shellcheck disable=SC2016
+sed -n '/^```c file=out\/one_stack.c$/,/^```$/{/^```/d;p}' "$source/docs/models.md" >"$prefix/one_stack.c"
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror $flags "$prefix/one_stack.c" -o "$prefix/one_stack" $(pkg-config --cflags --libs gsa)
+"$prefix/one_stack" >"$prefix/log"
+grep -q '^star[*]2: loss [0-9.]*, 16960 numbers$' "$prefix/log"
 
 # shellcheck disable=SC2046,SC2086
 "$cc" -std=c17 -Wall -Wextra -Werror $flags -shared -fPIC "$source/tests/tools/plugin.c" -o "$prefix/plugin.so" $(pkg-config --cflags gsa)
