@@ -16,7 +16,10 @@ typedef struct tiling {
 
 typedef struct tile_head { /* of a tile in memory; its arrays follow, the longest items first */
     int64_t row;
-    int32_t columns, clusters, labels, fours, entries;
+    int32_t columns, clusters, labels, fours, entries, strips;
+    struct {
+        int32_t count, plain, labels;
+    } strip[QUADS];
 } tile_head;
 
 static int64_t rounded(int64_t bytes)
@@ -24,12 +27,19 @@ static int64_t rounded(int64_t bytes)
     return (bytes + 7) / 8 * 8;
 }
 
+/* Numbers of the strips' lists, which follow one another. */
+static int64_t strips_of(const cpu_tile *tile)
+{
+    const cpu_strip *last = &tile->strip[QUADS - 1];
+    return tile->strips ? last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->plain) - tile->strip->column : 0;
+}
+
 static int64_t bytes_of(const cpu_tile *tile)
 {
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
     return (int64_t)sizeof(tile_head) +
            rounded((int64_t)sizeof(cpu_cluster) * tile->clusters + (int64_t)sizeof(int32_t) * tile->labels +
-                   (int64_t)sizeof(uint16_t) * (tile->columns + places + (int64_t)tile->entries * (LANES + 1)));
+                   (int64_t)sizeof(uint16_t) * (tile->columns + places + (int64_t)tile->entries * (LANES + 1) + strips_of(tile)));
 }
 
 /* The tiles of a stretch take no more: clusters are at most runs, columns and labels bounded by edges; and where rows have very many edges,
@@ -41,8 +51,8 @@ static int64_t most_bytes(const gsa_edges *e, const stretch *s)
                   edges = e->edge_offset[s->last] - e->edge_offset[s->first];
     const int64_t tiles = (s->last - s->first) / LANES + 1, columns = GSA_CPU(tile_columns)(edges);
     const int64_t by_edges = (int64_t)sizeof(cpu_cluster) * runs + (int64_t)sizeof(int32_t) * edges +
-                             (int64_t)sizeof(uint16_t) * 2 * (1 + LANES) * columns;
-    return tiles * (int64_t)(sizeof(tile_head) + 16) + ref_smaller(by_edges, tiles * TILE);
+                             (int64_t)sizeof(uint16_t) * (2 * (1 + LANES) * columns + 4 * edges);
+    return tiles * (int64_t)(sizeof(tile_head) + 16 + sizeof(uint16_t) * QUADS * STRIP_ENDS) + ref_smaller(by_edges, tiles * TILE);
 }
 
 static void *part(char **at, const void *from, int64_t bytes)
@@ -56,7 +66,11 @@ static void *part(char **at, const void *from, int64_t bytes)
 static int64_t keep(char *to, const cpu_tile *tile)
 {
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
-    const tile_head head = { tile->row, tile->columns, tile->clusters, tile->labels, tile->fours, tile->entries };
+    tile_head head = { .row = tile->row,       .columns = tile->columns, .clusters = tile->clusters, .labels = tile->labels,
+                       .fours = tile->fours, .entries = tile->entries, .strips = tile->strips };
+    for (int g = 0; g < tile->strips; g++)
+        head.strip[g].count = tile->strip[g].count, head.strip[g].plain = tile->strip[g].plain,
+        head.strip[g].labels = tile->strip[g].labels;
     part(&to, &head, sizeof head);
     part(&to, tile->cluster, (int64_t)sizeof *tile->cluster * tile->clusters);
     part(&to, tile->label, (int64_t)sizeof *tile->label * tile->labels);
@@ -64,6 +78,7 @@ static int64_t keep(char *to, const cpu_tile *tile)
     part(&to, tile->place, (int64_t)sizeof *tile->place * places);
     part(&to, tile->entry, (int64_t)sizeof *tile->entry * tile->entries * LANES);
     part(&to, tile->entry_place, (int64_t)sizeof *tile->entry_place * tile->entries);
+    if (tile->strips) part(&to, tile->strip->column, (int64_t)sizeof(uint16_t) * strips_of(tile));
     return bytes_of(tile);
 }
 
@@ -75,8 +90,25 @@ static cpu_tile tile_in(const char *from)
     const int32_t *label = (const void *)(cluster + head.clusters);
     const uint16_t *mask = (const void *)(label + head.labels);
     const uint16_t *place = mask + head.columns, *entry = place + (head.labels > 0 ? head.columns * LANES : 0);
-    return (cpu_tile){ head.row, head.columns, head.clusters, head.labels,  head.fours, cluster,
-                       mask,     label,        place,         head.entries, entry,      entry + head.entries * LANES };
+    cpu_tile tile = { .row = head.row,
+                      .columns = head.columns,
+                      .clusters = head.clusters,
+                      .labels = head.labels,
+                      .fours = head.fours,
+                      .cluster = cluster,
+                      .mask = mask,
+                      .label = label,
+                      .place = place,
+                      .entries = head.entries,
+                      .entry = entry,
+                      .entry_place = entry + head.entries * LANES,
+                      .strips = head.strips };
+    const uint16_t *at = tile.entry_place + head.entries;
+    for (int g = 0; g < head.strips; g++) {
+        tile.strip[g] = (cpu_strip){ .count = head.strip[g].count, .plain = head.strip[g].plain, .labels = head.strip[g].labels };
+        at = cpu_lay_strip(&tile.strip[g], at, head.labels > 0);
+    }
+    return tile;
 }
 
 /* Sweeps come first: they do not depend on the call. */

@@ -175,8 +175,10 @@ int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labell
                         .place = room->place,
                         .entry = room->entry,
                         .entry_place = room->entry_place };
-    return unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
-           (!labelled || name(e, tile, room));
+    const int found = unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
+                      (!labelled || name(e, tile, room));
+    if (found) GSA_CPU(tile_strips)(tile, room);
+    return found;
 }
 
 int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row)

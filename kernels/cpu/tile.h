@@ -17,11 +17,26 @@ enum {
     TILE_LABELS = 512,     /* labels of a tile at most, and */
     TILE_PLACED = 1024,    /* its sources, where labels matter */
     TILE_ROWS = LANES / 4, /* rows of a product that stand in registers at once */
+    STRIP_ENDS = 48,       /* numbers of a strip's lists at most, beside 4 an edge: what goes up to multiples of QUADS */
+    STRIP_ROOM = 6 * TILE_PLACED + TILE_LABELS + STRIP_ENDS, /* of any strip: column, mask, from; wanted */
 };
 
 typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's columns from `column` */
     int32_t kind, first, last, column;
 } cpu_cluster;
+
+/* Four rows of a tile, row 4 g the first of them in strip g: the columns that one of them reads, in an order of its own. QUADS of these
+ * places stand in a vector of scores, [places][4]: lane 4 i + r is row r at place i. */
+typedef struct cpu_strip {
+    int32_t count;  /* places; behind them columns that are there and none of whose lanes is an edge, up to a multiple of QUADS */
+    int32_t plain;  /* the first places, a multiple of QUADS of them: their rows read them by one label. All, where labels do not matter */
+    int32_t labels; /* by which the rows read the others */
+    const uint16_t *column;
+    const uint16_t *mask;   /* [vectors]: the lanes that are edges */
+    const uint16_t *label;  /* [plain], none where labels do not matter: a place among the tile's labels */
+    const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
+    const uint16_t *from;   /* [vectors behind `plain`][LANES]: 4 i + r of an edge of row r by the label wanted[i], a place among [labels][4] */
+} cpu_strip;
 
 typedef struct cpu_tile {
     int64_t row; /* the first */
@@ -36,6 +51,8 @@ typedef struct cpu_tile {
      * `columns`. A row that reads several by one label has them in several entries. */
     int32_t entries;
     const uint16_t *entry, *entry_place; /* [entries][LANES], [entries] */
+    int32_t strips;                      /* QUADS, or 0: there are none */
+    cpu_strip strip[QUADS];
 } cpu_tile;
 
 typedef struct cpu_tile_room { /* what a tile may need at most */
@@ -43,6 +60,7 @@ typedef struct cpu_tile_room { /* what a tile may need at most */
     uint16_t mask[TILE_COLUMNS];
     int32_t label[TILE_LABELS];
     uint16_t place[TILE_PLACED * LANES], entry[TILE_PLACED * LANES], entry_place[TILE_PLACED];
+    uint16_t strip[QUADS * STRIP_ROOM];
 } cpu_tile_room;
 
 typedef struct cpu_columns { /* at most BLOCK columns of a tile */
@@ -79,6 +97,9 @@ int GSA_CPU(tile_starts)(const gsa_edges *e, int64_t row, int64_t last);
 int GSA_CPU(tile_pays)(int64_t columns, int64_t edges);
 int64_t GSA_CPU(tile_columns)(int64_t edges); /* of tiles of so many edges at most */
 
+/* Fills the strips of a tile whose columns and labels are known (tile_strip.c). */
+void GSA_CPU(tile_strips)(cpu_tile *tile, cpu_tile_room *room);
+
 /* Where a range of rows that starts at `row` may be cut: behind the tile that `row` would stand inside of. */
 int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
 
@@ -92,6 +113,20 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
 /* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
 void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
                          const ref_label_sums *sums);
+
+static inline int32_t cpu_whole_quads(int32_t count)
+{
+    return (count + QUADS - 1) / QUADS * QUADS;
+}
+
+/* Where the lists of a strip stand, one behind the other from `at` on; returns their end. */
+static inline const uint16_t *cpu_lay_strip(cpu_strip *x, const uint16_t *at, int labelled)
+{
+    const int32_t places = cpu_whole_quads(x->count);
+    x->column = at, x->mask = x->column + places, x->label = x->mask + places / QUADS;
+    x->wanted = x->label + (labelled ? x->plain : 0), x->from = x->wanted + cpu_whole_quads(x->labels);
+    return x->from + 4 * (int64_t)(places - x->plain);
+}
 
 /* The next columns; 0 at the end. Start with first = count = 0. */
 static inline int32_t cpu_next_columns(const ref_attend *t, const cpu_tile *tile, cpu_columns *c)
