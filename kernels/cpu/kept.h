@@ -61,6 +61,22 @@ static inline void cpu_keep_columns(const ref_attend *t, float *s, const cpu_kep
             s, vec_mul(vec_load(s), vec_keep(lanes_of_bit(word + c / KEPT_WORD * LANES, c % KEPT_WORD), keep, vec_zero())));
 }
 
+/* The same for the scores [place][row] of the places of strip g. */
+static inline void cpu_keep_strip(const ref_attend *t, float *s, const cpu_kept_tile *kept, int32_t head, const cpu_strip *strip,
+                                  int g)
+{
+    const vec keep = vec_all(t->drop.keep);
+    const uint32_t *rows = kept->word[head % KEPT_HEADS] + 4 * g, *word[QUADS];
+    int bit[QUADS];
+    for (int32_t j = 0; j < strip->count; j += QUADS, s += LANES) {
+        for (int i = 0; i < QUADS; i++) {
+            const int32_t column = strip->column[j + i];
+            word[i] = rows + column / KEPT_WORD * LANES, bit[i] = column % KEPT_WORD;
+        }
+        vec_store(s, vec_mul(vec_load(s), vec_keep(lanes_of_quad_bits(word, bit), keep, vec_zero())));
+    }
+}
+
 static inline float cpu_factor(const ref_attend *t, const cpu_kept_tile *kept, int32_t head, int32_t column, int r)
 {
     const uint32_t word = kept->word[head % KEPT_HEADS][column / KEPT_WORD * LANES + r];

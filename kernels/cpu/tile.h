@@ -92,6 +92,19 @@ static inline int cpu_by_fours(const ref_attend *t, const cpu_tile *tile)
     return LANES == 16 && t->dim <= SLICE * LANES && 3 * (int64_t)tile->fours < 2 * QUADS * (int64_t)tile->columns;
 }
 
+/* Whether a call's heads and a tile are worked on by strips (tile_strip.h); how many vectors of them are scored or mixed by then. */
+static inline int cpu_by_strips(const ref_attend *t, const cpu_tile *tile)
+{
+    return tile->strips > 0 && t->dim <= SLICE * LANES;
+}
+static inline int64_t cpu_strip_vectors(const cpu_tile *tile)
+{
+    int64_t vectors = 0;
+    for (int g = 0; g < tile->strips; g++)
+        vectors += (tile->strip[g].labels + QUADS - 1) / QUADS + 2 * ((tile->strip[g].count + QUADS - 1) / QUADS);
+    return vectors;
+}
+
 /* Whether LANES rows from `row` on, which all stand before `last`, may be a tile by where they stand; whether so many columns may be one. */
 int GSA_CPU(tile_starts)(const gsa_edges *e, int64_t row, int64_t last);
 int GSA_CPU(tile_pays)(int64_t columns, int64_t edges);
@@ -106,6 +119,8 @@ int64_t GSA_CPU(tile_cut)(const gsa_edges *edges, int64_t row);
 /* The forward pass of a tile; 0 when something is not finite: then rows are computed one by one, for a NaN or an infinity that a row
  * does not read must not reach it. */
 int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading);
+
+int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading); /* by its strips */
 
 /* The backward pass of a tile for the heads that are read. */
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
+#include "kernels/cpu/tile_strip.h"
 
 typedef struct tile_state { /* of LANES rows. sum - lost is the sum of exp(s - top), compensated (Kahan) */
     vec top, sum, lost;
@@ -99,6 +100,7 @@ static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head,
 int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading)
 {
     cpu_kept_tile kept;
+    if (cpu_by_strips(t, tile)) return GSA_CPU(strips_forward)(t, tile, reading);
     for (int32_t h = 0; h < t->heads; h++) {
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
         if (!forward_head(t, tile, h, &kept, &reading->soon)) return 0;

@@ -74,6 +74,19 @@ static inline vec vec_fold(const vec w[QUADS]) /* quad j: the sum of w[j]'s quad
     const vec b = vec_add(_mm512_shuffle_f32x4(w[2], w[3], 0x44), _mm512_shuffle_f32x4(w[2], w[3], 0xEE));
     return vec_add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
+static inline vec vec_turn_halves(vec x) { return _mm512_shuffle_f32x4(x, x, 0x4E); }
+static inline vec vec_turn_quarters(vec x) { return _mm512_shuffle_f32x4(x, x, 0xB1); } /* of each half: its quads the other way round */
+static inline vec vec_gather(const float *of, const uint16_t *at) /* of[at[lane]] */
+{
+    return _mm512_i32gather_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)at)), of, 4);
+}
+static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const int *bit) /* quad i: which of 4 words have it */
+{
+    unsigned all = 0;
+    for (int i = 0; i < QUADS; i++)
+        all |= (unsigned)_mm_test_epi32_mask(_mm_loadu_si128((const void *)words[i]), _mm_set1_epi32((int)(1u << bit[i]))) << 4 * i;
+    return (lanes)all;
+}
 static inline void vec_stream(float *at, vec x) { _mm512_stream_ps(at, x); } /* past the caches; vec_stream_end before others read */
 static inline vec vec_quad(vec x, int quad) /* in each quad */
 {
@@ -166,6 +179,21 @@ static inline vec vec_swap_two(vec x) { return _mm256_permute_ps(x, 0x4E); }
 static inline vec vec_fold(const vec w[QUADS])
 {
     return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
+}
+static inline vec vec_turn_halves(vec x) { return _mm256_permute2f128_ps(x, x, 0x01); }
+static inline vec vec_turn_quarters(vec x) { return x; }
+static inline vec vec_gather(const float *of, const uint16_t *at)
+{
+    return _mm256_i32gather_ps(of, _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)at)), 4);
+}
+static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const int *bit)
+{
+    __m128i quad[QUADS];
+    for (int i = 0; i < QUADS; i++) {
+        const __m128i it = _mm_set1_epi32((int)(1u << bit[i]));
+        quad[i] = _mm_cmpeq_epi32(_mm_and_si128(_mm_loadu_si128((const void *)words[i]), it), it);
+    }
+    return _mm256_set_m128i(quad[1], quad[0]);
 }
 static inline void vec_stream(float *at, vec x) { _mm256_stream_ps(at, x); }
 static inline vec vec_quad(vec x, int quad)
@@ -290,6 +318,18 @@ static inline vec vec_quad_max(vec x)
 {
     const vec two = vec_max(x, vec_swap_one(x));
     return vec_max(two, vec_swap_two(two));
+}
+
+/* Of each lane of a quad: the sum, the maximum over the quads, in all of them. */
+static inline vec vec_quads_sum(vec x)
+{
+    const vec two = vec_add(x, vec_turn_halves(x));
+    return QUADS == 4 ? vec_add(two, vec_turn_quarters(two)) : two;
+}
+static inline vec vec_quads_max(vec x)
+{
+    const vec two = vec_max(x, vec_turn_halves(x));
+    return QUADS == 4 ? vec_max(two, vec_turn_quarters(two)) : two;
 }
 
 /* e^x: 2^n e^r with |r| <= ln 2 / 2, e^r by its series to degree 7 (largest relative error 1.2e-7 over -87.3 .. 88.7, tested).

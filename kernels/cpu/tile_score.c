@@ -1,0 +1,165 @@
+/* tile_score.c - the scores of a strip.
+ *
+ * Lane b of turned vector i is of row i ^ (b % 4): what the four vectors of sums have of one row stands in lanes of all of them, and one
+ * shuffle brings each into its place, where rows as they are would need two. */
+#include <float.h>
+#include <math.h>
+#include "kernels/cpu/tile_strip.h"
+
+typedef struct turned { /* four rows of a head, turned */
+    vec part[STRIP][SLICE];
+} turned;
+
+typedef struct products { /* of the rows with x[place[i]] + at, to which r[label[i]] is added */
+    int32_t places;       /* a multiple of QUADS */
+    const uint16_t *place, *label;
+    const float *const *x, *const *r;
+    int64_t at;
+    const uint16_t *mask; /* [vectors] */
+    const uint16_t *from; /* [vectors][LANES], in `of` */
+    const float *of;
+} products;
+
+/* What is made of products: scores of labels; masked scores of columns, of which the largest is told, with a label for all rows of a place or
+ * with those that `from` names. */
+enum { BARE, MASKED, LABELLED, LOOKED_UP };
+
+CPU_INLINE void turn_slice(turned *to, const float *x, int64_t stride, float scale, int vectors, int whole, lanes end)
+{
+    const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec row[STRIP], two[STRIP];
+        CPU_UNROLL
+        for (int r = 0; r < STRIP; r++) row[r] = vec_mul(cpu_piece(x + r * stride, v, vectors, whole, end), vec_all(scale));
+        CPU_UNROLL
+        for (int r = 0; r < STRIP; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
+        CPU_UNROLL
+        for (int r = 0; r < STRIP; r++) to->part[r][v] = vec_keep(high, two[r ^ 2], two[r]);
+    }
+}
+
+/* Four rows x + r stride. */
+static void turn(turned *to, const float *x, int64_t stride, float scale, int32_t dim)
+{
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+#define TURN(vectors, whole) turn_slice(to, x, stride, scale, vectors, whole, cut.end)
+    CPU_BY_CUT(cut, TURN)
+#undef TURN
+}
+
+/* Of each quad: the products of the rows, in part. */
+CPU_INLINE vec four_rows(const turned *q, const float *x, const float *r, int labelled, int vectors, int whole, lanes end)
+{
+    vec sum[STRIP];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec k = cpu_piece(x, v, vectors, whole, end);
+        if (labelled) k = vec_add(k, cpu_piece(r, v, vectors, whole, end));
+        k = vec_held(k);
+        CPU_UNROLL
+        for (int i = 0; i < STRIP; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
+    }
+    return vec_add(vec_add(sum[0], vec_swap_one(sum[1])), vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
+}
+
+CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, cpu_soon *soon, vec top, int how, int vectors,
+                              int whole, lanes end)
+{
+    turned q;
+    CPU_UNROLL
+    for (int i = 0; i < STRIP; i++) CPU_UNROLL
+        for (int v = 0; v < vectors; v++) q.part[i][v] = from->part[i][v];
+    for (int32_t j = 0; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        CPU_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            w[i] = four_rows(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL, how == LABELLED,
+                             vectors, whole, end);
+        vec sum = vec_fold(w);
+        if (how == LOOKED_UP) sum = vec_add(sum, vec_gather(p->of, p->from + 4 * j));
+        if (how != BARE) {
+            sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
+            top = vec_max(sum, top);
+        }
+        vec_store(s + 4 * j, sum);
+        cpu_ask_portion(soon);
+    }
+    return top;
+}
+
+/* s[i][r] for all places; returns the larger of `top` and the scores. */
+static vec multiply(float *s, const turned *q, const products *p, cpu_soon *soon, int32_t dim, vec top, int how)
+{
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+#define SCORE_BARE(vectors, whole)      top = multiply_slice(s, q, p, soon, top, BARE, vectors, whole, cut.end)
+#define SCORE_MASKED(vectors, whole)    top = multiply_slice(s, q, p, soon, top, MASKED, vectors, whole, cut.end)
+#define SCORE_LABELLED(vectors, whole)  top = multiply_slice(s, q, p, soon, top, LABELLED, vectors, whole, cut.end)
+#define SCORE_LOOKED_UP(vectors, whole) top = multiply_slice(s, q, p, soon, top, LOOKED_UP, vectors, whole, cut.end)
+    if (how == BARE) CPU_BY_CUT(cut, SCORE_BARE)
+    else if (how == MASKED) CPU_BY_CUT(cut, SCORE_MASKED)
+    else if (how == LABELLED) CPU_BY_CUT(cut, SCORE_LABELLED)
+    else CPU_BY_CUT(cut, SCORE_LOOKED_UP)
+#undef SCORE_BARE
+#undef SCORE_MASKED
+#undef SCORE_LABELLED
+#undef SCORE_LOOKED_UP
+    return top;
+}
+
+static float bias_of(const cpu_strips *x, int32_t label)
+{
+    return x->t->bias[(int64_t)x->tile->label[label] * x->t->heads + x->head];
+}
+
+/* of[i][r] = scale q_r . r_l + b_l of the labels that are wanted. */
+static void score_wanted(cpu_strips *x, const cpu_strip *strip, const turned *q)
+{
+    const ref_attend *t = x->t;
+    const products labels = { .places = cpu_whole_quads(strip->labels), .place = strip->wanted, .x = x->r };
+    if (t->r) multiply(x->of, q, &labels, x->soon, t->dim, vec_zero(), BARE);
+    else memset(x->of, 0, sizeof(float) * 4 * (size_t)strip->labels);
+    for (int32_t i = 0; t->bias && i < strip->labels; i++)
+        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, strip->wanted[i]);
+}
+
+/* Adds the bias of labels that all rows of a place share; returns the largest scores of all places. */
+static vec add_bias(const cpu_strips *x, const cpu_strip *strip, float *s)
+{
+    vec top = vec_all(-FLT_MAX);
+    for (int32_t i = 0; i < strip->plain; i++)
+        for (int r = 0; r < STRIP; r++) s[4 * i + r] += bias_of(x, strip->label[i]);
+    for (int32_t j = 0; j < strip->count; j += QUADS) top = vec_max(vec_load(s + 4 * j), top);
+    return top;
+}
+
+void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, cpu_soon *soon)
+{
+    x->t = t, x->tile = tile, x->soon = soon;
+    if (t->r) cpu_tile_vectors(t, tile, x->r);
+    for (int i = 0; i < tile->clusters; i++) {
+        const cpu_cluster *cluster = &tile->cluster[i];
+        const gsa_part *part = &t->args->parts[cluster->kind];
+        for (int64_t source = cluster->first, c = cluster->column; source <= cluster->last; source++, c++) {
+            x->k[c] = (const float *)part->k + source * t->width;
+            x->v[c] = (const float *)part->v + source * t->width;
+        }
+    }
+}
+
+vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s)
+{
+    const ref_attend *t = x->t;
+    const cpu_strip *strip = &x->tile->strip[g];
+    const int64_t at = (int64_t)x->head * t->dim, row = x->tile->row + STRIP * g;
+    const int labelled = x->tile->labels > 0;
+    products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, strip->from, x->of };
+    turned q;
+    vec top = vec_all(-FLT_MAX);
+    turn(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
+    if (strip->labels > 0) score_wanted(x, strip, &q);
+    top = multiply(s, &q, &p, x->soon, t->dim, top, labelled && t->r ? LABELLED : MASKED);
+    p.places = cpu_whole_quads(strip->count) - strip->plain, p.place += strip->plain, p.mask += strip->plain / QUADS;
+    if (p.places > 0) top = multiply(s + 4 * strip->plain, &q, &p, x->soon, t->dim, top, LOOKED_UP);
+    return vec_quads_max(labelled && t->bias ? add_bias(x, strip, s) : top);
+}

@@ -1,0 +1,43 @@
+/* tile_strip.h - a tile at work by strips: four rows of a head and the columns that one of them reads.
+ *
+ * A row of K is multiplied with the four rows while all of them stand in registers, and what 16 products are summed up to goes into one
+ * vector of scores. All scores of a strip stand in the first cache: one maximum, one sum, and the mix of values stays in registers from
+ * the first column to the last. */
+#ifndef GSA_CPU_TILE_STRIP_H
+#define GSA_CPU_TILE_STRIP_H
+#include "kernels/cpu/band.h"
+
+enum { STRIP = 4 /* rows */ };
+
+typedef struct cpu_strips {
+    const ref_attend *t;
+    const cpu_tile *tile;
+    cpu_soon *soon; /* asked for a portion with each vector of scores */
+    int32_t head;
+    const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
+    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels add to a strip's scores */
+} cpu_strips;
+
+/* Of the tile, for all heads. */
+void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, cpu_soon *soon);
+
+/* s[place][row] of strip g for the head x->head: scale q.(k + r_l) + b_l, -inf where there is no edge. Returns each row's largest, at least
+ * -FLT_MAX, in all quads. */
+vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s);
+
+/* s <- exp(s - from) of so many vectors; returns the sums of each row, in all quads. */
+static inline vec cpu_strip_exponents(float *s, int32_t vectors, vec from)
+{
+    vec sum = vec_zero();
+    for (int32_t j = 0, some; j < vectors; j += some) {
+        vec p[VEC_SOME];
+        some = vectors - j < VEC_SOME ? 1 : VEC_SOME;
+        for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), from);
+        if (some == VEC_SOME) vec_exp_some(p, VEC_SOME);
+        else vec_exp_some(p, 1);
+        for (int i = 0; i < some; i++) vec_store(s + (j + i) * LANES, p[i]), sum = vec_add(sum, p[i]);
+    }
+    return vec_quads_sum(sum);
+}
+
+#endif
