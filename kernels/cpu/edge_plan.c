@@ -42,17 +42,29 @@ static int64_t bytes_of(const cpu_tile *tile)
                    (int64_t)sizeof(uint16_t) * (tile->columns + places + (int64_t)tile->entries * (LANES + 1) + strips_of(tile)));
 }
 
-/* The tiles of a stretch take no more: clusters are at most runs, columns and labels bounded by edges; and where rows have very many edges,
- * by what a tile may hold. */
+/* A tile at `row` takes no more: clusters are at most runs, columns and labels bounded by edges, all of them by what a tile may hold. */
+static int64_t most_of_tile(const gsa_edges *e, int64_t row)
+{
+    const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row], edges = e->edge_offset[row + LANES] - e->edge_offset[row];
+    const int64_t columns = ref_smaller(GSA_CPU(tile_columns)(edges), TILE_COLUMNS), placed = ref_smaller(columns, TILE_PLACED);
+    const int64_t strips = LANES == 16 ? QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM) : 0;
+    for (int r = 0; r < LANES; r++) /* no source is read twice */
+        if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
+    return (int64_t)sizeof(tile_head) + 8 + (int64_t)sizeof(cpu_cluster) * ref_smaller(runs, TILE_CLUSTERS) +
+           (int64_t)sizeof(int32_t) * ref_smaller(edges, TILE_LABELS) +
+           (int64_t)sizeof(uint16_t) * (columns + (2 * LANES + 1) * placed + strips);
+}
+
+/* The tiles of a stretch take no more. */
 static int64_t most_bytes(const gsa_edges *e, const stretch *s)
 {
-    enum { TILE = sizeof(cpu_tile_room) };
-    const int64_t runs = e->run_offset[s->last] - e->run_offset[s->first],
-                  edges = e->edge_offset[s->last] - e->edge_offset[s->first];
-    const int64_t tiles = (s->last - s->first) / LANES + 1, columns = GSA_CPU(tile_columns)(edges);
-    const int64_t by_edges = (int64_t)sizeof(cpu_cluster) * runs + (int64_t)sizeof(int32_t) * edges +
-                             (int64_t)sizeof(uint16_t) * (2 * (1 + LANES) * columns + 4 * edges);
-    return tiles * (int64_t)(sizeof(tile_head) + 16 + sizeof(uint16_t) * QUADS * STRIP_ENDS) + ref_smaller(by_edges, tiles * TILE);
+    int64_t bytes = 0;
+    for (int64_t row = s->first; row < s->last && e->row_local && e->row_example; row++) {
+        if (!GSA_CPU(tile_starts)(e, row, s->end)) continue;
+        bytes += most_of_tile(e, row);
+        row += LANES - 1;
+    }
+    return bytes;
 }
 
 static void *part(char **at, const void *from, int64_t bytes)
