@@ -4,6 +4,7 @@
 #include <math.h>
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
+#include "kernels/cpu/tile_sources.h"
 
 typedef struct tile_head {
     const ref_attend *t;
@@ -125,24 +126,6 @@ static void add_rows(const tile_head *x, float *const *y, int rows, const float 
     cpu_product_rows(y, &g, x->t->dim, rows);
 }
 
-/* dK or dV, whose rows are NULL where their kind wants none. */
-static void add_sources(const tile_head *x, const cpu_columns *c, int values, const float *p, const float *const *row)
-{
-    for (int32_t from = 0, rows; from < c->count; from += rows) {
-        float *y[TILE_ROWS];
-        unsigned bits = 0;
-        rows = from + TILE_ROWS <= c->count && c->kind[from] == c->kind[from + TILE_ROWS - 1] ? TILE_ROWS : 1;
-        const gsa_part *part = &x->t->args->parts[c->kind[from]];
-        float *plane = values ? part->dv : part->dk;
-        if (!plane) continue;
-        for (int32_t i = 0; i < rows; i++) {
-            y[i] = plane + c->source[from + i] * x->t->width + x->column;
-            bits |= c->mask[from + i];
-        }
-        add_rows(x, y, rows, p + from * LANES, row, bits);
-    }
-}
-
 /* What the sums of slopes give: db_l, dr_l and the labels' part of dq. */
 static void add_labels(tile_head *x, const ref_label_sums *sums)
 {
@@ -213,8 +196,7 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
             if (t->drop.on) cpu_keep_columns(t, x.p, &kept, h, c.first, c.count);
             sum_labels(&x, &c);
             add_queries(&x, &c);
-            add_sources(&x, &c, 0, x.ds, x.q);
-            add_sources(&x, &c, 1, x.p, x.dout);
+            cpu_give_sources(t, &c, x.column, x.ds, x.p, x.q[0] + x.column, x.dout[0] + x.column);
             finite = 1; /* so are all queries */
         }
         if (finite && tile->labels > 0) add_labels(&x, sums);
