@@ -16,7 +16,7 @@ typedef struct tiling {
 
 typedef struct tile_head { /* of a tile in memory; its arrays follow, the longest items first */
     int64_t row;
-    int32_t columns, clusters, labels, fours, entries, strips;
+    int32_t columns, clusters, labels, fours, pairs, strips;
     struct {
         int32_t count, plain, labels;
     } strip[QUADS];
@@ -39,7 +39,8 @@ static int64_t bytes_of(const cpu_tile *tile)
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
     return (int64_t)sizeof(tile_head) +
            rounded((int64_t)sizeof(cpu_cluster) * tile->clusters + (int64_t)sizeof(int32_t) * tile->labels +
-                   (int64_t)sizeof(uint16_t) * (tile->columns + places + (int64_t)tile->entries * (LANES + 1) + strips_of(tile)));
+                   (int64_t)sizeof(uint16_t) * (tile->columns + places + strips_of(tile)) +
+                   (int64_t)sizeof(cpu_pair) * 2 * tile->pairs);
 }
 
 /* A tile at `row` takes no more: clusters are at most runs, columns and labels bounded by edges, all of them by what a tile may hold. */
@@ -52,7 +53,8 @@ static int64_t most_of_tile(const gsa_edges *e, int64_t row)
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
     return (int64_t)sizeof(tile_head) + 8 + (int64_t)sizeof(cpu_cluster) * ref_smaller(runs, TILE_CLUSTERS) +
            (int64_t)sizeof(int32_t) * ref_smaller(edges, TILE_LABELS) +
-           (int64_t)sizeof(uint16_t) * (columns + (2 * LANES + 1) * placed + strips);
+           (int64_t)sizeof(uint16_t) * (columns + LANES * placed + strips) +
+           (int64_t)sizeof(cpu_pair) * 2 * ref_smaller(edges, LANES * placed);
 }
 
 /* The tiles of a stretch take no more. */
@@ -78,8 +80,13 @@ static void *part(char **at, const void *from, int64_t bytes)
 static int64_t keep(char *to, const cpu_tile *tile)
 {
     const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
-    tile_head head = { .row = tile->row,       .columns = tile->columns, .clusters = tile->clusters, .labels = tile->labels,
-                       .fours = tile->fours, .entries = tile->entries, .strips = tile->strips };
+    tile_head head = { .row = tile->row,
+                       .columns = tile->columns,
+                       .clusters = tile->clusters,
+                       .labels = tile->labels,
+                       .fours = tile->fours,
+                       .pairs = tile->pairs,
+                       .strips = tile->strips };
     for (int g = 0; g < tile->strips; g++)
         head.strip[g].count = tile->strip[g].count, head.strip[g].plain = tile->strip[g].plain,
         head.strip[g].labels = tile->strip[g].labels;
@@ -88,8 +95,8 @@ static int64_t keep(char *to, const cpu_tile *tile)
     part(&to, tile->label, (int64_t)sizeof *tile->label * tile->labels);
     part(&to, tile->mask, (int64_t)sizeof *tile->mask * tile->columns);
     part(&to, tile->place, (int64_t)sizeof *tile->place * places);
-    part(&to, tile->entry, (int64_t)sizeof *tile->entry * tile->entries * LANES);
-    part(&to, tile->entry_place, (int64_t)sizeof *tile->entry_place * tile->entries);
+    part(&to, tile->pair, (int64_t)sizeof *tile->pair * tile->pairs);
+    part(&to, tile->turned, (int64_t)sizeof *tile->turned * tile->pairs);
     if (tile->strips) part(&to, tile->strip->column, (int64_t)sizeof(uint16_t) * strips_of(tile));
     return bytes_of(tile);
 }
@@ -101,7 +108,8 @@ static cpu_tile tile_in(const char *from)
     const cpu_cluster *cluster = (const void *)(from + sizeof head);
     const int32_t *label = (const void *)(cluster + head.clusters);
     const uint16_t *mask = (const void *)(label + head.labels);
-    const uint16_t *place = mask + head.columns, *entry = place + (head.labels > 0 ? head.columns * LANES : 0);
+    const uint16_t *place = mask + head.columns;
+    const cpu_pair *pair = (const void *)(place + (head.labels > 0 ? head.columns * LANES : 0));
     cpu_tile tile = { .row = head.row,
                       .columns = head.columns,
                       .clusters = head.clusters,
@@ -111,13 +119,14 @@ static cpu_tile tile_in(const char *from)
                       .mask = mask,
                       .label = label,
                       .place = place,
-                      .entries = head.entries,
-                      .entry = entry,
-                      .entry_place = entry + head.entries * LANES,
+                      .pairs = head.pairs,
+                      .pair = pair,
+                      .turned = pair + head.pairs,
                       .strips = head.strips };
-    const uint16_t *at = tile.entry_place + head.entries;
+    const uint16_t *at = (const void *)(pair + 2 * head.pairs);
     for (int g = 0; g < head.strips; g++) {
-        tile.strip[g] = (cpu_strip){ .count = head.strip[g].count, .plain = head.strip[g].plain, .labels = head.strip[g].labels };
+        tile.strip[g] =
+            (cpu_strip){ .count = head.strip[g].count, .plain = head.strip[g].plain, .labels = head.strip[g].labels };
         at = cpu_lay_strip(&tile.strip[g], at, head.labels > 0);
     }
     return tile;

@@ -66,27 +66,28 @@ static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int *near)
     return x[*near].column + (run->first - x[*near].first);
 }
 
-/* The columns by label and row. */
-static void invert(cpu_tile *tile, cpu_tile_room *room)
+/* Rows that read a column by one label go together. */
+static void pair_up(cpu_tile *tile, cpu_tile_room *room)
 {
-    int16_t last[TILE_LABELS][LANES], next[TILE_PLACED];
-    int32_t entries = 0;
-    memset(last, -1, sizeof *last * (size_t)tile->labels);
-    for (int32_t l = 0; l < tile->labels && entries < tile->columns; l++) room->entry_place[entries++] = (uint16_t)l;
-    if (entries < tile->labels) return;
-    for (int32_t i = 0; i < tile->columns; i++) next[i] = -1;
-    for (int32_t i = 0; i < tile->columns * LANES; i++) room->entry[i] = (uint16_t)tile->columns;
-    for (int32_t c = 0; c < tile->columns; c++)
+    for (int32_t c = 0; c < tile->columns; c++) {
+        const int32_t first = tile->pairs;
         for (unsigned bits = room->mask[c]; bits; bits &= bits - 1) {
-            const int r = __builtin_ctz(bits), l = room->place[c * LANES + r], before = last[l][r];
-            int at = before < 0 ? l : next[before];
-            if (at < 0) {
-                if (entries == tile->columns) return;
-                next[before] = (int16_t)entries, room->entry_place[entries] = (uint16_t)l, at = entries++;
-            }
-            last[l][r] = (int16_t)at, room->entry[at * LANES + r] = (uint16_t)c;
+            const int r = __builtin_ctz(bits);
+            const uint16_t label = room->place[c * LANES + r];
+            int32_t at = first;
+            while (at < tile->pairs && room->pair[at].label != label) at++;
+            if (at == tile->pairs) room->pair[tile->pairs++] = (cpu_pair){ (uint16_t)c, label, 0 };
+            room->pair[at].rows = (uint16_t)(room->pair[at].rows | 1u << r);
         }
-    tile->entries = entries;
+    }
+}
+
+static void turn_pairs(const cpu_tile *tile, cpu_tile_room *room)
+{
+    int32_t end[TILE_LABELS + 1] = { 0 };
+    for (int32_t i = 0; i < tile->pairs; i++) end[room->pair[i].label + 1]++;
+    for (int32_t l = 0; l < tile->labels; l++) end[l + 1] += end[l];
+    for (int32_t i = 0; i < tile->pairs; i++) room->turned[end[room->pair[i].label]++] = room->pair[i];
 }
 
 /* Notes the labels of the tile, after mark; 0 when there are too many. */
@@ -113,7 +114,8 @@ static int name(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
             }
         }
     }
-    invert(tile, room);
+    pair_up(tile, room);
+    turn_pairs(tile, room);
     return 1;
 }
 
@@ -173,8 +175,8 @@ int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labell
                         .mask = room->mask,
                         .label = room->label,
                         .place = room->place,
-                        .entry = room->entry,
-                        .entry_place = room->entry_place };
+                        .pair = room->pair,
+                        .turned = room->turned };
     const int found = unite(e, tile, room) && GSA_CPU(tile_pays)(tile->columns, edges) && mark(e, tile, room) &&
                       (!labelled || name(e, tile, room));
     if (found) GSA_CPU(tile_strips)(tile, room);

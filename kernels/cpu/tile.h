@@ -38,6 +38,10 @@ typedef struct cpu_strip {
     const uint16_t *from;   /* [vectors behind `plain`][LANES]: 4 i + r of an edge of row r by the label wanted[i], a place among [labels][4] */
 } cpu_strip;
 
+typedef struct cpu_pair { /* which rows of a tile read a column by one label, a place among the tile's */
+    uint16_t column, label, rows;
+} cpu_pair;
+
 typedef struct cpu_tile {
     int64_t row; /* the first */
     int32_t columns, clusters, labels;
@@ -47,10 +51,8 @@ typedef struct cpu_tile {
     /* Where labels matter: which ones there are, and which one row r reads column c by, as a place among them. */
     const int32_t *label;
     const uint16_t *place; /* [columns][LANES] */
-    /* The other way round, none where that would be more than the columns: the column that row r reads by the label at entry_place[i], or
-     * `columns`. A row that reads several by one label has them in several entries. */
-    int32_t entries;
-    const uint16_t *entry, *entry_place; /* [entries][LANES], [entries] */
+    int32_t pairs;
+    const cpu_pair *pair, *turned; /* [pairs]: the same once more, by columns that ascend and by labels that ascend */
     int32_t strips;                      /* QUADS, or 0: there are none */
     cpu_strip strip[QUADS];
 } cpu_tile;
@@ -59,7 +61,8 @@ typedef struct cpu_tile_room { /* what a tile may need at most */
     cpu_cluster cluster[TILE_CLUSTERS];
     uint16_t mask[TILE_COLUMNS];
     int32_t label[TILE_LABELS];
-    uint16_t place[TILE_PLACED * LANES], entry[TILE_PLACED * LANES], entry_place[TILE_PLACED];
+    uint16_t place[TILE_PLACED * LANES];
+    cpu_pair pair[TILE_PLACED * LANES], turned[TILE_PLACED * LANES];
     uint16_t strip[QUADS * STRIP_ROOM];
 } cpu_tile_room;
 

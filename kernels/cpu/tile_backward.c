@@ -17,20 +17,20 @@ typedef struct tile_head {
     float *dq[LANES];
     float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES]; /* qt is scaled */
     float p[BLOCK * LANES], ds[BLOCK * LANES];
-    float all[(TILE_PLACED + 1) * LANES]; /* ds of all columns, not scaled, and of none: where labels have entries */
+    float all[TILE_PLACED * LANES];                            /* ds of all columns, not scaled, where labels matter */
     float of[TILE_LABELS * LANES], slope[TILE_LABELS * LANES]; /* what labels add to scores; sums of ds by label */
     const float *vectors[TILE_LABELS];
+    int32_t pair;   /* the first of those of the block at work */
     int odd;        /* a label vector is not finite */
     vec lse, inner; /* D */
 } tile_head;
 
-/* What labels add to scores, and zeros for the sums of their slopes. */
+/* What labels add to scores. */
 static void prepare_labels(tile_head *x)
 {
     const int32_t labels = x->tile->labels;
     vec odd = vec_zero();
     memset(x->of, 0, sizeof(float) * LANES * (size_t)labels);
-    memset(x->slope, 0, sizeof(float) * LANES * (size_t)labels);
     if (x->t->r) {
         cpu_tile_vectors(x->t, x->tile, x->vectors);
         cpu_tile_dots(x->of, x->qt, x->vectors, 0, x->t->dim, labels, x->soon);
@@ -60,48 +60,51 @@ static void prepare(tile_head *x)
     prepare_labels(x);
 }
 
-/* p and ds of a block of columns; 0 when something is not finite. */
+static void add_label_scores(tile_head *x, const cpu_columns *c)
+{
+    const cpu_pair *pair = x->tile->pair + x->pair, *end = x->tile->pair + x->tile->pairs;
+    for (int32_t i = 0; i < c->count; i++) {
+        vec s = vec_load(x->p + i * LANES);
+        for (; pair < end && pair->column == c->first + i; pair++)
+            s = vec_add_where(lanes_of_bits(pair->rows), s, vec_load(x->of + pair->label * LANES));
+        vec_store(x->p + i * LANES, s);
+    }
+    x->pair = (int32_t)(pair - x->tile->pair);
+}
+
+/* p and ds, scaled, of a block of columns; 0 when something is not finite. */
 static int slopes(tile_head *x, const cpu_columns *c)
 {
-    vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
     const ref_attend *t = x->t;
+    const vec scale = vec_all(t->scale);
+    vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
     cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column, x->soon);
     cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column, x->soon);
     if (t->drop.on) cpu_keep_columns(t, x->ds, x->kept, x->head, c->first, c->count);
+    for (int32_t i = 0; i < c->count * LANES; i += LANES)
+        odd = vec_fma(vec_load(x->p + i), vec_zero(), vec_fma(vec_load(x->ds + i), vec_zero(), odd));
+    if (x->tile->labels > 0) add_label_scores(x, c);
+    float *all = x->tile->labels > 0 ? x->all + c->first * LANES : x->ds;
     for (int32_t i = 0; i < c->count; i++) {
-        vec s = vec_load(x->p + i * LANES);
-        const vec g = vec_load(x->ds + i * LANES);
-        odd = vec_fma(s, vec_zero(), vec_fma(g, vec_zero(), odd));
-        if (x->tile->labels > 0) s = vec_add(s, vec_lookup(x->of, x->tile->place + (int64_t)(c->first + i) * LANES));
+        const vec s = vec_load(x->p + i * LANES), g = vec_load(x->ds + i * LANES);
         const vec p = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
+        const vec ds = vec_mul(p, vec_sub(g, x->inner));
         vec_store(x->p + i * LANES, p);
-        vec_store(x->ds + i * LANES, vec_mul(p, vec_sub(g, x->inner)));
+        vec_store(all + i * LANES, ds);
+        vec_store(x->ds + i * LANES, vec_mul(ds, scale));
     }
     return !x->odd && !vec_has_nan(odd);
 }
 
-/* Adds ds to the sums of its labels, or keeps it until they are summed by their entries; then scales it. */
-static void sum_labels(tile_head *x, const cpu_columns *c)
+/* The sums of ds by labels. */
+static void sum_labels(tile_head *x)
 {
-    if (x->tile->entries > 0) memcpy(x->all + c->first * LANES, x->ds, sizeof(float) * LANES * (size_t)c->count);
-    for (int32_t i = 0; x->tile->labels > 0 && x->tile->entries == 0 && i < c->count; i++) {
-        const uint16_t *place = x->tile->place + (int64_t)(c->first + i) * LANES;
-        for (unsigned bits = c->mask[i]; bits; bits &= bits - 1) {
-            const int r = __builtin_ctz(bits);
-            x->slope[place[r] * LANES + r] += x->ds[i * LANES + r];
-        }
-    }
-    for (int32_t i = 0; i < c->count * LANES; i += LANES)
-        vec_store(x->ds + i, vec_mul(vec_load(x->ds + i), vec_all(x->t->scale)));
-}
-
-static void sum_entries(tile_head *x)
-{
-    const cpu_tile *tile = x->tile;
-    vec_store(x->all + tile->columns * LANES, vec_zero());
-    for (int32_t i = 0; i < tile->entries; i++) {
-        float *slope = x->slope + tile->entry_place[i] * LANES;
-        vec_store(slope, vec_add(vec_load(slope), vec_lookup(x->all, tile->entry + i * LANES)));
+    const cpu_pair *pair = x->tile->turned, *end = pair + x->tile->pairs;
+    for (int32_t l = 0; l < x->tile->labels; l++) {
+        vec slope = vec_zero();
+        for (; pair < end && pair->label == l; pair++)
+            slope = vec_add_where(lanes_of_bits(pair->rows), slope, vec_load(x->all + pair->column * LANES));
+        vec_store(x->slope + l * LANES, slope);
     }
 }
 
@@ -134,7 +137,7 @@ static void add_labels(tile_head *x, const ref_label_sums *sums)
     uint16_t reads[TILE_LABELS];
     float one[LANES];
     vec_store(one, vec_all(1));
-    sum_entries(x);
+    sum_labels(x);
     for (int32_t l = 0; l < labels; l++) {
         const vec slope = vec_load(x->slope + l * LANES);
         reads[l] = (uint16_t)vec_bits_nonzero(slope);
@@ -185,16 +188,15 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
         int finite = 0;
         x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept;
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
-        c.first = c.count = 0;
+        c.first = c.count = 0, x.pair = 0;
         prepare(&x);
         while (cpu_next_columns(t, tile, &c)) {
             if (!slopes(&x, &c)) {
                 by_rows(&x, &c, sums);
-                if (tile->entries > 0) memset(x.all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
+                if (tile->labels > 0) memset(x.all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
                 continue;
             }
             if (t->drop.on) cpu_keep_columns(t, x.p, &kept, h, c.first, c.count);
-            sum_labels(&x, &c);
             add_queries(&x, &c);
             cpu_give_sources(t, &c, x.column, x.ds, x.p, x.q[0] + x.column, x.dout[0] + x.column);
             finite = 1; /* so are all queries */

@@ -56,6 +56,7 @@ static inline lanes lanes_of_bit(const uint32_t *words, int bit) /* which of LAN
     return _mm512_test_epi32_mask(_mm512_loadu_si512(words), _mm512_set1_epi32((int)(1u << bit)));
 }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm512_mask_mov_ps(other, m, x); } /* x in m, other elsewhere */
+static inline vec vec_add_where(lanes m, vec a, vec b) { return _mm512_mask_add_ps(a, m, a, b); } /* a + b in m, a elsewhere */
 static inline vec vec_exponent(vec x) { return _mm512_getexp_ps(x); }                                    /* x > 0, normal */
 static inline vec vec_mantissa(vec x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero); } /* 1 <= m < 2 */
 typedef __m512i picks; /* for each lane a lane of two vectors, 0 .. 2 LANES - 1 */
@@ -154,6 +155,7 @@ static inline lanes lanes_of_bit(const uint32_t *words, int bit)
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_loadu_si256((const void *)words), it), it);
 }
 static inline vec vec_keep(lanes m, vec x, vec other) { return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m)); }
+static inline vec vec_add_where(lanes m, vec a, vec b) { return vec_keep(m, vec_add(a, b), a); }
 static inline vec vec_exponent(vec x)
 {
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(_mm256_castps_si256(x), 23), _mm256_set1_epi32(127)));
