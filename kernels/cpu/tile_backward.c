@@ -5,6 +5,11 @@
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 #include "kernels/cpu/tile_sources.h"
+#include "kernels/cpu/tile_turned.h"
+
+typedef struct tile_sources { /* rows of K and V of all columns, for tiles that are scored by strips */
+    const float *k[TILE_PLACED], *v[TILE_PLACED];
+} tile_sources;
 
 typedef struct tile_head {
     const ref_attend *t;
@@ -15,8 +20,9 @@ typedef struct tile_head {
     int64_t column, at; /* of the head in a row; of the head in the first row */
     const float *q[LANES], *dout[LANES];
     float *dq[LANES];
-    float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES]; /* qt is scaled */
-    float p[BLOCK * LANES], ds[BLOCK * LANES];
+    float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES];       /* qt is scaled */
+    const tile_sources *sources;                               /* NULL: columns are scored block by block */
+    float p[TILE_PLACED * LANES], ds[TILE_PLACED * LANES];     /* of all columns where there are sources, else of a block */
     float all[TILE_PLACED * LANES];                            /* ds of all columns, not scaled, where labels matter */
     float of[TILE_LABELS * LANES], slope[TILE_LABELS * LANES]; /* what labels add to scores; sums of ds by label */
     const float *vectors[TILE_LABELS];
@@ -48,8 +54,9 @@ static void prepare(tile_head *x)
     float each[LANES];
     x->column = (int64_t)x->head * t->dim, x->at = x->tile->row * t->width + x->column;
     x->inner = cpu_row_dots((const float *)args->out + x->at, (const float *)args->dout + x->at, t->width, t->dim);
-    if (!cpu_by_fours(t, x->tile)) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
-    if (cpu_turns(t, x->tile)) cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
+    if (!x->sources && !cpu_by_fours(t, x->tile)) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
+    if (x->sources ? t->r && x->tile->labels > 0 : cpu_turns(t, x->tile))
+        cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
     for (int r = 0; r < LANES; r++) {
         const int64_t row = (x->tile->row + r) * t->width;
         each[r] = lse[(int64_t)r * t->heads];
@@ -58,40 +65,47 @@ static void prepare(tile_head *x)
     }
     x->lse = vec_load(each);
     prepare_labels(x);
+    if (!x->sources) return;
+    cpu_strip_dots(t, x->tile, x->p, (const float *)args->q + x->at, t->scale, x->sources->k, x->column, x->soon);
+    cpu_strip_dots(t, x->tile, x->ds, (const float *)args->dout + x->at, 1, x->sources->v, x->column, x->soon);
 }
 
-static void add_label_scores(tile_head *x, const cpu_columns *c)
+static void score_block(tile_head *x, const cpu_columns *c)
+{
+    const ref_attend *t = x->t;
+    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column, x->soon);
+    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column, x->soon);
+}
+
+static void add_label_scores(tile_head *x, const cpu_columns *c, float *s)
 {
     const cpu_pair *pair = x->tile->pair + x->pair, *end = x->tile->pair + x->tile->pairs;
-    for (int32_t i = 0; i < c->count; i++) {
-        vec s = vec_load(x->p + i * LANES);
+    for (int32_t i = 0; i < c->count; i++, s += LANES) {
+        vec sum = vec_load(s);
         for (; pair < end && pair->column == c->first + i; pair++)
-            s = vec_add_where(lanes_of_bits(pair->rows), s, vec_load(x->of + pair->label * LANES));
-        vec_store(x->p + i * LANES, s);
+            sum = vec_add_where(lanes_of_bits(pair->rows), sum, vec_load(x->of + pair->label * LANES));
+        vec_store(s, sum);
     }
     x->pair = (int32_t)(pair - x->tile->pair);
 }
 
-/* p and ds, scaled, of a block of columns; 0 when something is not finite. */
-static int slopes(tile_head *x, const cpu_columns *c)
+/* p and ds, scaled, of a block of columns from what they score; 0 when something is not finite. */
+static int slopes(tile_head *x, const cpu_columns *c, float *p, float *ds)
 {
     const ref_attend *t = x->t;
     const vec scale = vec_all(t->scale);
     vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
-    cpu_score_tile(t, x->tile, c, x->p, (const float *)t->args->q + x->at, t->scale, x->qt, c->k, x->column, x->soon);
-    cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column, x->soon);
-    if (t->drop.on) cpu_keep_columns(t, x->ds, x->kept, x->head, c->first, c->count);
-    for (int32_t i = 0; i < c->count * LANES; i += LANES)
-        odd = vec_fma(vec_load(x->p + i), vec_zero(), vec_fma(vec_load(x->ds + i), vec_zero(), odd));
-    if (x->tile->labels > 0) add_label_scores(x, c);
-    float *all = x->tile->labels > 0 ? x->all + c->first * LANES : x->ds;
+    if (t->drop.on) cpu_keep_columns(t, ds, x->kept, x->head, c->first, c->count);
+    if (x->tile->labels > 0) add_label_scores(x, c, p);
+    float *all = x->tile->labels > 0 ? x->all + c->first * LANES : ds;
     for (int32_t i = 0; i < c->count; i++) {
-        const vec s = vec_load(x->p + i * LANES), g = vec_load(x->ds + i * LANES);
-        const vec p = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
-        const vec ds = vec_mul(p, vec_sub(g, x->inner));
-        vec_store(x->p + i * LANES, p);
-        vec_store(all + i * LANES, ds);
-        vec_store(x->ds + i * LANES, vec_mul(ds, scale));
+        const vec s = vec_load(p + i * LANES), g = vec_load(ds + i * LANES);
+        odd = vec_fma(s, vec_zero(), vec_fma(g, vec_zero(), odd));
+        const vec weight = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
+        const vec slope = vec_mul(weight, vec_sub(g, x->inner));
+        vec_store(p + i * LANES, weight);
+        vec_store(all + i * LANES, slope);
+        vec_store(ds + i * LANES, vec_mul(slope, scale));
     }
     return !x->odd && !vec_has_nan(odd);
 }
@@ -108,25 +122,26 @@ static void sum_labels(tile_head *x)
     }
 }
 
-static void add_queries(tile_head *x, const cpu_columns *c)
+static void add_queries(tile_head *x, const cpu_columns *c, const float *ds)
 {
     float one[LANES];
     vec_store(one, vec_all(1));
     for (int r = 0; r < LANES && x->dq[0]; r += TILE_ROWS) {
-        const cpu_product g = { x->ds + r, 1, LANES, c->count, c->k, x->column, c->mask, ((1u << TILE_ROWS) - 1) << r, one };
+        const cpu_product g = { ds + r, 1, LANES, c->count, c->k, x->column, c->mask, ((1u << TILE_ROWS) - 1) << r, one };
         cpu_product_rows(x->dq + r, &g, x->t->dim, TILE_ROWS);
     }
 }
 
-/* y[i] += sum_r p[i][r] row[r] for `rows` rows y, 1 or TILE_ROWS; r where bits says so. */
-static void add_rows(const tile_head *x, float *const *y, int rows, const float *p, const float *const *row, unsigned bits)
+/* dr_l += sum_r slope[l][r] q_r. */
+static void add_vectors(const tile_head *x, float *dr, const uint16_t *reads)
 {
-    float one[TILE_ROWS];
-    uint16_t reads[LANES];
-    for (int i = 0; i < TILE_ROWS; i++) one[i] = 1;
-    for (int r = 0; r < LANES; r++) reads[r] = (uint16_t)(bits >> r & 1);
-    const cpu_product g = { p, LANES, 1, LANES, row, x->column, reads, 1, one };
-    cpu_product_rows(y, &g, x->t->dim, rows);
+    for (int32_t from = 0, some; from < x->tile->labels; from += some) {
+        cpu_given given = { .p = x->slope + from * LANES, .x = x->q[0] + x->column };
+        const cpu_given *const g[] = { &given };
+        some = x->tile->labels - from < BLOCK ? x->tile->labels - from : BLOCK;
+        for (int32_t i = 0; i < some; i++) given.y[i] = dr + (int64_t)x->tile->label[from + i] * x->t->dim;
+        cpu_give_range(g, 1, x->t->width, reads + from, 0, some, x->t->dim);
+    }
 }
 
 /* What the sums of slopes give: db_l, dr_l and the labels' part of dq. */
@@ -144,12 +159,7 @@ static void add_labels(tile_head *x, const ref_label_sums *sums)
         if (sums->db) sums->db[(int64_t)x->tile->label[l] * sums->group + x->head - sums->first_head] += vec_sum(slope);
         vec_store(x->slope + l * LANES, vec_mul(slope, vec_all(t->scale)));
     }
-    for (int32_t l = 0, rows; sums->dr && l < labels; l += rows) {
-        float *y[TILE_ROWS];
-        rows = l + TILE_ROWS <= labels ? TILE_ROWS : 1;
-        for (int32_t i = 0; i < rows; i++) y[i] = sums->dr + (int64_t)x->tile->label[l + i] * t->dim;
-        add_rows(x, y, rows, x->slope + l * LANES, x->q, ~0u);
-    }
+    if (sums->dr) add_vectors(x, sums->dr, reads);
     for (int r = 0; r < LANES && t->r && x->dq[0]; r += TILE_ROWS) {
         const cpu_product g = { x->slope + r, 1, LANES, labels, x->vectors, 0, reads, ((1u << TILE_ROWS) - 1) << r, one };
         cpu_product_rows(x->dq + r, &g, t->dim, TILE_ROWS);
@@ -179,28 +189,52 @@ static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_su
     }
 }
 
+/* What one head gives, block by block; whether there was a block of finite numbers. */
+static int backward_blocks(tile_head *x, const ref_label_sums *sums)
+{
+    const ref_attend *t = x->t;
+    const cpu_tile *tile = x->tile;
+    cpu_columns c;
+    int finite = 0;
+    c.first = c.count = 0;
+    while (cpu_next_columns(t, tile, &c)) {
+        float *p = x->p + (x->sources ? c.first * LANES : 0), *ds = x->ds + (x->sources ? c.first * LANES : 0);
+        if (!x->sources) score_block(x, &c);
+        if (!slopes(x, &c, p, ds)) {
+            by_rows(x, &c, sums);
+            if (tile->labels > 0) memset(x->all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
+            continue;
+        }
+        if (t->drop.on) cpu_keep_columns(t, p, x->kept, x->head, c.first, c.count);
+        add_queries(x, &c, ds);
+        cpu_give_sources(t, &c, x->column, ds, p, x->q[0] + x->column, x->dout[0] + x->column);
+        finite = 1; /* so are all queries */
+    }
+    return finite;
+}
+
+static void find_sources(const ref_attend *t, const cpu_tile *tile, tile_sources *to)
+{
+    cpu_columns c;
+    c.first = c.count = 0;
+    while (cpu_next_columns(t, tile, &c)) {
+        memcpy(to->k + c.first, c.k, sizeof *c.k * (size_t)c.count);
+        memcpy(to->v + c.first, c.v, sizeof *c.v * (size_t)c.count);
+    }
+}
+
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
+    tile_sources sources;
+    const int strips = tile->strips > 0 && t->dim <= SLICE * LANES;
+    if (strips) find_sources(t, tile, &sources);
     for (int32_t h = reading->first; h < reading->last; h++) {
         tile_head x;
-        cpu_columns c;
-        int finite = 0;
-        x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept;
+        x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept, x.pair = 0;
+        x.sources = strips ? &sources : NULL;
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
-        c.first = c.count = 0, x.pair = 0;
         prepare(&x);
-        while (cpu_next_columns(t, tile, &c)) {
-            if (!slopes(&x, &c)) {
-                by_rows(&x, &c, sums);
-                if (tile->labels > 0) memset(x.all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
-                continue;
-            }
-            if (t->drop.on) cpu_keep_columns(t, x.p, &kept, h, c.first, c.count);
-            add_queries(&x, &c);
-            cpu_give_sources(t, &c, x.column, x.ds, x.p, x.q[0] + x.column, x.dout[0] + x.column);
-            finite = 1; /* so are all queries */
-        }
-        if (finite && tile->labels > 0) add_labels(&x, sums);
+        if (backward_blocks(&x, sums) && tile->labels > 0) add_labels(&x, sums);
     }
 }

@@ -278,6 +278,20 @@ static inline void vec_to_rows(float *const x[4], vec y)
 #endif
 }
 
+/* at[i][0 .. 3]: quad i. */
+static inline void vec_put_quads(float *const at[QUADS], vec x)
+{
+#if GSA_CPU_LANES == 16
+    _mm_storeu_ps(at[0], _mm512_castps512_ps128(x));
+    _mm_storeu_ps(at[1], _mm512_extractf32x4_ps(x, 1));
+    _mm_storeu_ps(at[2], _mm512_extractf32x4_ps(x, 2));
+    _mm_storeu_ps(at[3], _mm512_extractf32x4_ps(x, 3));
+#else
+    _mm_storeu_ps(at[0], _mm256_castps256_ps128(x));
+    _mm_storeu_ps(at[1], _mm256_extractf128_ps(x, 1));
+#endif
+}
+
 /* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
 static inline void vec_transpose(vec x[LANES])
 {
