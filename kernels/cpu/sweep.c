@@ -9,7 +9,7 @@ static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
     if (!e->row_local || !e->row_example || !GSA_CPU(tile_starts)(e, row, last)) return 0;
     for (int r = 0; r < LANES; r++) {
         const gsa_run *run = cpu_range(e, row + r);
-        if (!run) return 0;
+        if (!run || run->kind != e->runs[e->run_offset[row]].kind) return 0; /* kinds count their sources each by itself */
         if (run->first < low) low = run->first;
         if (run->first + (int64_t)run->count > high) high = run->first + (int64_t)run->count;
     }

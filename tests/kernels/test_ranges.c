@@ -165,6 +165,95 @@ START_TEST(what_is_not_read_does_not_matter)
 }
 END_TEST
 
+/* ---- the same example alone and in a batch -------------------------------------------------------------------------------------- */
+
+enum { OWN = 600, OTHERS = 5000, WIDE_ROWS = 32, OWN_ROWS = WIDE_ROWS + OWN / 2 + OWN / 4 + OWN / 8 };
+
+typedef struct own_results { /* of the example that is compared */
+    float out[OWN_ROWS * DIM], lse[OWN_ROWS], dq[OWN_ROWS * DIM], dk[2][OWN * DIM], dv[2][OWN * DIM];
+} own_results;
+
+/* Wide ranges that lie over one another, of two kinds in turn, then levels of narrow ones of the first kind. `others`: sources of the second
+ * kind that belong to an example before this one. */
+static void make_mixed(rig *r, int32_t others)
+{
+    const int64_t part_rows[2] = { OWN, others + OWN }, first[3] = { 0, others > 0, OWN_ROWS + (others > 0) };
+    int32_t local = 0;
+    edges_begin(&r->maker, 2, part_rows, 1);
+    if (others) edges_row(&r->maker, 0, 0), edges_run(&r->maker, (gsa_run){ 0, 1, 1, 0, 0, 1 });
+    for (; local < WIDE_ROWS; local++) {
+        edges_row(&r->maker, others > 0, local);
+        edges_run(&r->maker, (gsa_run){ 4 * local + (local % 2 ? others : 0), 60, 1, 0, 0, local % 2 });
+    }
+    for (int32_t size = 2; size <= 8; size *= 2)
+        for (int32_t at = 0; at < OWN; at += size) {
+            edges_row(&r->maker, others > 0, local++);
+            edges_run(&r->maker, (gsa_run){ at, size, 1, 0, 0, 0 });
+        }
+    edges_done(&r->maker, 1 + (others > 0), 1, first + (others == 0));
+    rig_graph(r);
+}
+
+/* One head; the other example's numbers are zeros. */
+static void attend_mixed(int level, int32_t others, own_results *to)
+{
+    static float k[2][(OTHERS + OWN) * DIM], v[2][(OTHERS + OWN) * DIM], dk[2][(OTHERS + OWN) * DIM],
+        dv[2][(OTHERS + OWN) * DIM];
+    static float row[4][(OWN_ROWS + 1) * DIM], lse[OWN_ROWS + 1]; /* q, dout, out, dq */
+    gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
+    const int64_t at = others > 0;
+    gsa_dice dice = { 3 };
+    rig r = { 0 };
+    memset(k, 0, sizeof k), memset(v, 0, sizeof v), memset(dk, 0, sizeof dk), memset(dv, 0, sizeof dv),
+        memset(row, 0, sizeof row);
+    for (int i = 0; i < OWN_ROWS * DIM; i++)
+        for (int j = 0; j < 2; j++) row[j][at * DIM + i] = (float)gsa_normal(&dice);
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < OWN * DIM; i++) {
+            k[kind][kind * others * DIM + i] = (float)gsa_normal(&dice);
+            v[kind][kind * others * DIM + i] = (float)gsa_normal(&dice);
+        }
+        parts[kind] = (gsa_part){ k[kind], v[kind], dk[kind], dv[kind] };
+    }
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level, 1, &r.b, NULL), GSA_OK);
+    make_mixed(&r, others);
+    ck_assert_int_eq(r.device.rows, OWN_ROWS + at);
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = 1,
+                                   .head_dim = DIM,
+                                   .scale = 0.5,
+                                   .q = row[0],
+                                   .parts = parts,
+                                   .out = row[2],
+                                   .lse = lse,
+                                   .dout = row[1],
+                                   .dq = row[3] };
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    memcpy(to->out, row[2] + at * DIM, sizeof to->out), memcpy(to->dq, row[3] + at * DIM, sizeof to->dq);
+    memcpy(to->lse, lse + at, sizeof to->lse);
+    for (int kind = 0; kind < 2; kind++) {
+        memcpy(to->dk[kind], dk[kind] + kind * others * DIM, sizeof to->dk[kind]);
+        memcpy(to->dv[kind], dv[kind] + kind * others * DIM, sizeof to->dv[kind]);
+    }
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+/* Where the sources of one kind stand among those of all examples says nothing of where those of another do. */
+START_TEST(examples_beside_it_change_no_bit)
+{
+    static own_results alone, batched;
+    for (int l = 0; l < GSA_COUNT(levels); l++) {
+        if (!gsa_cpu_has(levels[l].level)) continue;
+        attend_mixed(levels[l].level, 0, &alone);
+        attend_mixed(levels[l].level, OTHERS, &batched);
+        ck_assert_msg(memcmp(&alone, &batched, sizeof alone) == 0, "%s", levels[l].name);
+    }
+}
+END_TEST
+
 /* ---- the memory of plans ------------------------------------------------------------------------------------------------------ */
 
 typedef struct books {     /* of a system */
@@ -296,7 +385,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test tests[] = { GSA_LOOP(sweeps_equal_the_oracle, GSA_COUNT(shapes)),
                                       GSA_LOOP(threads_and_memos_change_no_bit, 6),
-                                      GSA_TEST(what_is_not_read_does_not_matter) };
+                                      GSA_TEST(what_is_not_read_does_not_matter),
+                                      GSA_TEST(examples_beside_it_change_no_bit) };
     static const gsa_test memory[] = { GSA_LOOP(plans_do_not_grow_with_edges, 2),
                                        GSA_TEST(plans_go_back_to_where_they_came_from) };
     static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60), GSA_CASE("memory", memory, 60) };
