@@ -6,34 +6,40 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { GAP = 64 /* never handed out, between blocks; also the alignment */ };
+enum { GAP = 64 /* never handed out, between blocks; also the alignment */, SHUT = 2 << 20 /* a large page */ };
 
 typedef struct guard_block {
     int64_t at, bytes;
     int used;
 } guard_block;
 
-/* One reserved region; blocks cover 0..top in order. `top` never falls: 0..top is what is opened and shut. */
+/* One reserved region; blocks cover 0..top in order. `top` never falls: 0..top is what is opened and shut, in large pages where the
+ * system has them: most of the time of these tests is the system's, which goes through every page. */
 typedef struct guard_state {
     gsa_backend *inner;
     const gsa_system *system;
-    char *base;
+    char *base, *whole;
     int64_t reserved, top, page;
     guard_block *blocks;
     int64_t count, room;
 } guard_state;
 
+static void protect(const guard_state *s, int how)
+{
+    if (s->top > 0) mprotect(s->base, (size_t)((s->top + SHUT - 1) / SHUT * SHUT), how);
+}
+
 static gsa_backend *opened(gsa_backend *b)
 {
     guard_state *s = b->state;
-    if (s->top > 0) mprotect(s->base, (size_t)s->top, PROT_READ | PROT_WRITE);
+    protect(s, PROT_READ | PROT_WRITE);
     return s->inner;
 }
 
 static gsa_status closed(gsa_backend *b, gsa_status status)
 {
     guard_state *s = b->state;
-    if (s->top > 0) mprotect(s->base, (size_t)s->top, PROT_NONE);
+    protect(s, PROT_NONE);
     if (status != GSA_OK) b->error = s->inner->error;
     return status;
 }
@@ -128,7 +134,7 @@ static void guard_release(gsa_backend *b)
 {
     guard_state *s = b->state;
     const gsa_system *system = s->system;
-    munmap(s->base, (size_t)s->reserved);
+    munmap(s->whole, (size_t)s->reserved + SHUT);
     gsa_backend_release(s->inner);
     gsa_release(system, s->blocks);
     gsa_release(system, s);
@@ -163,17 +169,22 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
     gsa_backend *b = gsa_alloc_zero(system, 1, sizeof *b);
     guard_state *s = gsa_alloc_zero(system, 1, sizeof *s);
     const int64_t reserved = INT64_C(1) << 34;
-    void *base = mmap(NULL, (size_t)reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (b == NULL || s == NULL || base == MAP_FAILED) {
-        if (base != MAP_FAILED) munmap(base, (size_t)reserved);
+    char *whole = mmap(NULL, (size_t)reserved + SHUT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (b == NULL || s == NULL || whole == MAP_FAILED) {
+        if (whole != MAP_FAILED) munmap(whole, (size_t)reserved + SHUT);
         gsa_release(system, b);
         gsa_release(system, s);
         gsa_backend_release(inner);
         return gsa_out_of_memory(error, "backend guard", reserved);
     }
     *b = *inner;
-    *s =
-        (guard_state){ .inner = inner, .system = system, .base = base, .reserved = reserved, .page = sysconf(_SC_PAGESIZE) };
+    *s = (guard_state){ .inner = inner,
+                        .system = system,
+                        .base = whole + (SHUT - (uintptr_t)whole % SHUT) % SHUT,
+                        .whole = whole,
+                        .reserved = reserved,
+                        .page = sysconf(_SC_PAGESIZE) };
+    madvise(s->base, (size_t)reserved, MADV_HUGEPAGE); /* where the system has none, pages are small */
     b->state = s;
     b->name = "guard";
     b->shares_host_memory = 0;
