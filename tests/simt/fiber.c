@@ -15,7 +15,7 @@
 #if defined(WITH_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { STACK = 512 << 10, GUARD = 4096 };
+enum { STACK = 512 << 10, GUARD = 4096, END_FRAMES = 24 << 10 };
 #else
 enum { STACK = 128 << 10, GUARD = 4096 };
 #endif
@@ -24,7 +24,7 @@ void fiber_create(fiber *f)
 {
     unsigned char *at = mmap(NULL, STACK + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED || mprotect(at + GUARD, STACK, PROT_READ | PROT_WRITE) != 0) abort();
-    *f = (fiber){ .base = at + GUARD, .size = STACK };
+    *f = (fiber){ .base = at + GUARD, .size = STACK, .abandoned = 1 };
 }
 
 void fiber_release(fiber *f)
@@ -78,7 +78,10 @@ static void swap(fiber *from, fiber *to)
 void fiber_prepare(fiber *f, void (*body)(void), size_t offset)
 {
 #if defined(WITH_ASAN)
-    __asan_unpoison_memory_region(f->base, f->size); /* frames of a body that was abandoned */
+    /* Frames that never returned: of an abandoned body anywhere, else those below `body`, which end in fiber_switch. */
+    const size_t frames = f->abandoned ? f->size : END_FRAMES;
+    __asan_unpoison_memory_region(f->base + f->size - frames, frames);
+    f->abandoned = 0;
 #endif
     prepare(f, body, offset);
 }

@@ -9,6 +9,7 @@ typedef struct fiber {
     unsigned char *base; /* lowest byte of its stack; of the host's stack once known */
     size_t size;
     void *fake;          /* ASan's own */
+    int abandoned;       /* its body was left for good in the midst of calls: the next fiber_prepare forgets all their frames */
 } fiber;
 
 /* Gives `f` a stack with a guard page below; aborts when there is no memory. */

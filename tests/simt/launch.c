@@ -42,7 +42,7 @@ simt_index threadIdx, blockIdx, blockDim, gridDim;
 
 static struct machine {
     thread threads[MAX_THREADS];
-    unsigned live[MAX_THREADS / WARP], ready[MAX_THREADS / WARP], ready_warps;
+    unsigned live[MAX_THREADS / WARP], ready[MAX_THREADS / WARP], waiting[MAX_THREADS / WARP], ready_warps;
     fiber host;
     thread *running; /* NULL: the host */
     int count, alive, at_barrier, votes, fresh_host;
@@ -57,7 +57,7 @@ static struct machine {
     int64_t launches, lose_at;
     cudaError_t sticky, last;
     char message[1024];
-} m = { .dice = 1 };
+} m = { .dice = 1, .shared_used = SHARED_BYTES + MAX_ARRAYS * REDZONE };
 static _Alignas(128) unsigned char shared_memory[SHARED_BYTES + (MAX_ARRAYS + 2) * REDZONE];
 
 static const char *const op_names[] = { "__syncwarp",       "__shfl_sync",   "__shfl_xor_sync", "__shfl_up_sync",
@@ -117,6 +117,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void misuse(const char *f
     va_end(arguments);
     simt_fail(cudaErrorLaunchFailure, 1, "%s: block %u, thread %d: %s", m.name, blockIdx.x, m.running->number, text);
     fiber *const mine = &m.running->at;
+    for (int i = 0; i < m.count; i++) m.threads[i].at.abandoned = 1;
     m.running = NULL;
     fiber_switch(mine, &m.host, 1);
     abort();
@@ -228,17 +229,18 @@ static void vote(thread *lanes, unsigned mask, int op)
     for (unsigned rest = mask; rest; rest &= rest - 1) lanes[__builtin_ctz(rest)].result = result;
 }
 
-/* 1 when every lane of the mask waits in the same call; misuse when one that names us waits in another. */
+/* 1 when every lane of the mask waits in the same call; misuse when one of those that wait already, waits in another: the first of them
+ * while lanes are missing, any once all are there. */
 static int complete(const thread *t, const thread *lanes)
 {
-    for (unsigned rest = t->mask; rest; rest &= rest - 1) {
+    const unsigned there = t->mask & m.waiting[t->warp], all = there == t->mask;
+    for (unsigned rest = all ? there : there & -there; rest; rest &= rest - 1) {
         const thread *o = &lanes[__builtin_ctz(rest)];
-        if (o->state != IN_WARP) return 0;
         if (o->op == t->op && o->mask == t->mask && o->line == t->line && o->width == t->width) continue;
         misuse("%s mask %08x at %s:%d meets lane %d in %s mask %08x at %s:%d", op_names[t->op], t->mask, t->file, t->line,
                o->lane, op_names[o->op], o->mask, o->file, o->line);
     }
-    return 1;
+    return all;
 }
 
 uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int width, const char *file, int line)
@@ -251,11 +253,13 @@ uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int widt
                mask & ~m.live[t->warp]);
     if (width < 1 || width > WARP || (width & (width - 1))) misuse("%s at %s:%d: width %d", op_names[op], file, line, width);
     t->state = IN_WARP;
+    m.waiting[t->warp] |= 1u << t->lane;
     clear_ready(t);
     if (complete(t, lanes)) {
         if (op == SIMT_BALLOT || op == SIMT_ANY || op == SIMT_ALL) vote(lanes, mask, op);
         else if (op != SIMT_SYNC) exchange(lanes, mask);
         for (unsigned rest = mask; rest; rest &= rest - 1) lanes[__builtin_ctz(rest)].state = READY;
+        m.waiting[t->warp] &= ~mask;
         set_ready(t->warp, mask);
         if (m.order == SIMT_FORWARD) return t->result;
     }
@@ -360,10 +364,10 @@ static void check_redzones(void)
 static void run_block(unsigned threads)
 {
     m.count = m.alive = (int)threads;
+    memset(shared_memory, 0xa5, m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
     m.at_barrier = 0, m.ready_warps = 0, m.n_arrays = 0, m.shared_used = 0;
-    memset(shared_memory, 0xa5, sizeof shared_memory);
     for (int w = 0; w * WARP < m.count; w++) {
-        m.ready[w] = 0;
+        m.ready[w] = m.waiting[w] = 0;
         m.live[w] = 0xffffffffu;
         set_ready(w, 0xffffffffu);
     }
