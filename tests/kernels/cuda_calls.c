@@ -202,8 +202,8 @@ static large_graph make_large(int64_t rows, int64_t sources, int64_t first)
         if (row < rows) g.runs[row] = (gsa_run){ .first = 0, .count = (int32_t)sources, .step = 1 };
         g.run_offset[row] = row, g.edge_offset[row] = first + row * sources;
     }
-    for (int64_t i = 0; i < rows * LARGE_DIM; i++) g.q[i] = (float)gsa_normal(&dice);
-    for (int64_t i = 0; i < sources * LARGE_DIM; i++) g.k[i] = (float)gsa_normal(&dice), g.v[i] = (float)gsa_normal(&dice);
+    for (int64_t i = 0; i < rows * LARGE_DIM; i++) g.q[i] = (float)gsa_bell(&dice);
+    for (int64_t i = 0; i < sources * LARGE_DIM; i++) g.k[i] = (float)gsa_bell(&dice), g.v[i] = (float)gsa_bell(&dice);
     return g;
 }
 

@@ -112,7 +112,7 @@ static rig_tensor *new_tensor(rig *r, const char *name, int type, int role, int6
 
 static double draw(rig *r, int role, int64_t i, double scale)
 {
-    const double x = gsa_normal(&r->dice) * scale;
+    const double x = gsa_bell(&r->dice) * scale;
     if (role != RIG_INPUT || r->fill == RIG_RANDOM) return x;
     if (r->fill == RIG_ZEROS) return 0;
     return i == 0 ? 0.7 * scale : 0.25 * scale;
@@ -126,7 +126,7 @@ int rig_real(rig *r, const char *name, int role, int64_t rows, int64_t cols, dou
     start_array(r, t, &t->data);
     if (has_gradient(role)) {
         make_array(r, t, &t->grad);
-        for (int64_t i = 0; i < t->count; i++) t->grad.start[i] = gsa_normal(&r->dice);
+        for (int64_t i = 0; i < t->count; i++) t->grad.start[i] = gsa_bell(&r->dice);
         start_array(r, t, &t->grad);
     }
     return r->count - 1;

@@ -290,7 +290,7 @@ START_TEST(what_is_not_read_does_not_matter)
             r.b = b;
             make_windows(&r, (window){ 9, 0, 0 });
             for (int i = 0; i < 4; i++)
-                for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_normal(&dice);
+                for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_bell(&dice);
             memset(y, 0, sizeof y);
             if (which < 4) x[which][BAD] = bad[_i % 2];
             const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], d[1], d[2] } };
@@ -342,7 +342,7 @@ START_TEST(threads_change_no_bit_of_a_tile)
     static float x[4][COUNT], y[2][6][COUNT], lse[ROWS * HEADS];
     gsa_dice dice = { 6 };
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_normal(&dice);
+        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_bell(&dice);
     if (reading > GSA_COUNT(windows)) x[2][0] = INFINITY;
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int i = 0; i < GSA_COUNT(threads) && gsa_cpu_has(levels[l].level); i++) {

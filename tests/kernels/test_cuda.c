@@ -128,7 +128,7 @@ static void size_probe(attend_probe *p, gsa_dice *dice)
             p->start[i][k] = calloc((size_t)p->count[i][k] + 1, sizeof(float));
             if (p->start[i][k] == NULL) abort();
             for (int64_t n = 0; n < p->count[i][k]; n++)
-                p->start[i][k][n] = i == OUT || i == LSE || i == WEIGHTS ? NAN : (float)gsa_normal(dice);
+                p->start[i][k][n] = i == OUT || i == LSE || i == WEIGHTS ? NAN : (float)gsa_bell(dice);
         }
     }
 }

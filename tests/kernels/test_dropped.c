@@ -166,9 +166,8 @@ START_TEST(every_way_drops_the_same_edges)
     for (int p = 0; p < GSA_COUNT(rates); p++) {
         const gsa_dropout dropout = { .p = rates[p], .seed = 77, .step = 9 + (uint32_t)p, .site = 12, .example_id = id };
         expect(x, &m.view, &dropout);
-        for (int l = 0; l < GSA_COUNT(levels); l++)
-            for (int i = 0; i < GSA_COUNT(threads) && gsa_cpu_has(levels[l]); i++)
-                attend(x, levels[l], threads[i], _i, &m.view, &dropout);
+        for (int l = 0; l < GSA_COUNT(levels); l++) /* each two of level, rate and number of threads meet */
+            if (gsa_cpu_has(levels[l])) attend(x, levels[l], threads[(l + p) % GSA_COUNT(threads)], _i, &m.view, &dropout);
     }
     edges_free(&m);
     free(x);

@@ -94,7 +94,7 @@ static void attend(int level, int threads, int tables, double drop, gsa_memo *me
     make_levels(&r, 1);
     ck_assert_int_le(r.device.rows, ROWS);
     for (int i = 0; i < 5; i++)
-        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_normal(&dice);
+        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_bell(&dice);
     if (which) x[*which][bad * WIDTH] = NAN;
     memset(to, 0, sizeof *to);
     const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], to->dk, to->dv } };

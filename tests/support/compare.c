@@ -66,3 +66,11 @@ double gsa_normal(gsa_dice *dice)
     const double u = gsa_unit(dice), v = gsa_unit(dice);
     return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
 }
+
+/* The sum of four numbers of 16 bits: variance 4 / 12 before it is scaled. */
+double gsa_bell(gsa_dice *dice)
+{
+    const uint64_t z = gsa_roll(dice);
+    const uint64_t sum = (z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48);
+    return ((double)sum + 2 - 0x1p17) * (1.7320508075688772 * 0x1p-16);
+}

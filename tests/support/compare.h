@@ -15,5 +15,7 @@ uint64_t gsa_roll(gsa_dice *dice);
 int64_t gsa_between(gsa_dice *dice, int64_t low, int64_t high); /* inclusive */
 double gsa_unit(gsa_dice *dice);                                /* [0, 1) */
 double gsa_normal(gsa_dice *dice);
+/* About normal, of mean 0 and variance 1, within 3.5: one word of dice and no logarithm, for arrays that are large. */
+double gsa_bell(gsa_dice *dice);
 
 #endif
