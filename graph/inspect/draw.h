@@ -54,6 +54,7 @@ typedef struct gsa_page {
     double heaviest;     /* weight of a line */
     double flat;         /* height of an arc / half its width */
     int arcs;            /* 0: above to the right, below to the left; 1: row 0 above, other rows below; -1: below */
+    int up, down;        /* lines between rows that carry messages upwards, and downwards */
     double cx, cy, tilt; /* centre of a circle; by how much loops on it lean aside */
     gsa_extent extent;   /* of the drawing */
     const char *reading; /* how the picture is to be read: a sentence for the legend */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include "graph/inspect/draw.h"
 
-enum { ARROWS_UP_TO = 900 };
+enum { ARROWS_UP_TO = 900, BESIDE = 4 };
 
 typedef struct route { /* a path: from (x0, y0) to (x1, y1) */
     int sort;          /* ARC, QUADRATIC, CUBIC */
@@ -87,7 +87,9 @@ static double meet(const gsa_page *page, const gsa_line *line, const gsa_box *ba
 static route cubic_of(const gsa_page *page, const gsa_line *line, const gsa_box *a, const gsa_box *b)
 {
     const double down = b->y > a->y ? 1 : -1;
-    route r = { .sort = CUBIC, .x0 = a->x, .x1 = b->x };
+    const int beside =
+        a->row >= 0 && b->row >= 0 && page->view->directed && page->up && page->down; /* two ways, side by side */
+    route r = { .sort = CUBIC, .x0 = a->x + beside * down * BESIDE, .x1 = b->x + beside * down * BESIDE };
     if (page->style != GSA_STYLE_TREE && a->row < 0) r.x0 = r.x1 = meet(page, line, a, b->x);
     else if (page->style != GSA_STYLE_TREE && b->row < 0) r.x0 = r.x1 = meet(page, line, b, a->x);
     if (fabs(b->y - a->y) < 1) { /* spans of one level */
@@ -129,6 +131,10 @@ static route route_of(const gsa_page *page, const gsa_line *line)
 void gsa_measure_lines(gsa_page *page)
 {
     gsa_extent *x = &page->extent;
+    for (int64_t i = 0; i < page->lines; i++) {
+        const gsa_box *a = &page->box[page->line[i].from], *b = &page->box[page->line[i].to];
+        if (a->row >= 0 && b->row >= 0 && a->row != b->row) *(b->y > a->y ? &page->down : &page->up) = 1;
+    }
     for (int64_t i = 0; i < page->lines; i++) {
         const route r = route_of(page, &page->line[i]);
         const int above = r.sort == ARC && r.bx == (r.x1 > r.x0);

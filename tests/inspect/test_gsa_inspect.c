@@ -1,5 +1,6 @@
 /* gsa-inspect in a child: options, exit codes, the table and JSON, pictures that are whole or not there. */
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,28 @@ START_TEST(a_picture_goes_where_it_is_told)
 }
 END_TEST
 
+/* Messages from one row to another and back do not lie on one path. */
+START_TEST(two_ways_lie_side_by_side)
+{
+    double out[2], back[2];
+    enter();
+    gsa_cli_write("two.graphml",
+                  "<?xml version=\"1.0\"?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+                  "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/><graph edgedefault=\"directed\">"
+                  "<node id=\"a\"><data key=\"k\">token</data></node><node id=\"b\"><data key=\"k\">letter</data></node>"
+                  "<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"a\"/></graph></graphml>");
+    run(ARGS("two.graphml", "--style", "arc", "--svg", "-"));
+    const char *edges = strstr(ran.out, "class=\"edges\"");
+    const char *first = edges ? strstr(edges, "<path d=\"") : NULL, *second = first ? strstr(first + 1, "<path d=\"") : NULL;
+    ck_assert_msg(second != NULL, "%s", ran.out);
+    ck_assert_int_eq(sscanf(first, "<path d=\"M%lf %*fC%*f %*f %*f %*f %lf", &out[0], &out[1]), 2);
+    ck_assert_int_eq(sscanf(second, "<path d=\"M%lf %*fC%*f %*f %*f %*f %lf", &back[0], &back[1]), 2);
+    ck_assert_double_ge(fabs(out[0] - back[1]), 4);
+    ck_assert_double_ge(fabs(out[1] - back[0]), 4);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(standard_input_is_a_file_too)
 {
     enter();
@@ -153,7 +176,8 @@ END_TEST
 
 static const gsa_test call_tests[] = { GSA_LOOP(calls_end_as_they_should, GSA_COUNT(calls)) };
 static const gsa_test output_tests[] = { GSA_TEST(the_table_says_what_is_there), GSA_TEST(json_is_the_same_numbers),
-                                         GSA_TEST(a_picture_goes_where_it_is_told), GSA_TEST(standard_input_is_a_file_too) };
+                                         GSA_TEST(a_picture_goes_where_it_is_told), GSA_TEST(two_ways_lie_side_by_side),
+                                         GSA_TEST(standard_input_is_a_file_too) };
 
 int main(int argc, char **argv)
 {
