@@ -131,6 +131,17 @@ static gsa_status check_names(const gsa_session *s, gsa_error *error)
     return GSA_OK;
 }
 
+/* A sentence a line. */
+static void say_lines(const gsa_session_options *o, const char *text)
+{
+    char line[1024];
+    for (size_t bytes; *text; text += bytes + (text[bytes] == '\n')) {
+        bytes = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)bytes, text);
+        o->say(o->context, line);
+    }
+}
+
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options, gsa_session *session,
                               gsa_error *error)
 {
@@ -154,7 +165,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
     const char *from = options->checkpoint ? options->checkpoint : s->start;
     if (status == GSA_OK && from) status = gsa_inputs_check(system, encoder, s->inputs, from, error);
-    if (status == GSA_OK && *gsa_stack_report(encoder)) options->say(options->context, gsa_stack_report(encoder));
+    if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);
     return status;
 }

@@ -551,6 +551,20 @@ START_TEST(outcomes_are_read_back)
 }
 END_TEST
 
+/* Taggers do not read a star's relay: its last phases are left out, and each is a line of its own. */
+START_TEST(what_is_skipped_is_a_line)
+{
+    rig r;
+    open_tags(&r, recipe, columns_train, columns_dev, GSA_F64);
+    rig_set(&r, "train.epochs=1");
+    rig_set(&r, "model.encoder=star*2");
+    rig_train_ok(&r, "run");
+    says(&r, "encoder segment 0 layer 1: phase up reaches no readout and is skipped\n");
+    ck_assert_msg(!strstr(r.messages, "\n\n"), "%s", r.messages);
+    rig_close(&r);
+}
+END_TEST
+
 /* What is to be found is what the file says: other schemes and other training data learn other labels of it. */
 START_TEST(gold_is_the_file)
 {
@@ -679,7 +693,8 @@ int main(int argc, char **argv)
                                           GSA_LOOP(a_batch_is_the_sum_of_its_parts, 2), GSA_LOOP(legal_paths_are_legal, 4) };
     static const gsa_test runs[] = {
         GSA_LOOP(a_run_goes_on_to_the_bit, 4), GSA_TEST(predictions_keep_the_lines), GSA_LOOP(predict_and_eval_agree, 3),
-        GSA_LOOP(outcomes_are_read_back, 2),   GSA_TEST(gold_is_the_file),           GSA_TEST(no_report_of_plain_tags)
+        GSA_LOOP(outcomes_are_read_back, 2),   GSA_TEST(gold_is_the_file),           GSA_TEST(no_report_of_plain_tags),
+        GSA_TEST(what_is_skipped_is_a_line)
     };
     static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 4), GSA_TEST(baselines_by_hand) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 60), GSA_CASE("bad", wrong, 60),
