@@ -9,6 +9,12 @@ static const char *shown_default(const gsa_key *key)
     return !key->fallback ? "needed" : *key->fallback ? key->fallback : "empty";
 }
 
+void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key)
+{
+    if (key->type == GSA_PATH) snprintf(text, size, "text");
+    else gsa_write_expected(text, size, key->type, key->low, key->high, key->choices);
+}
+
 void gsa_write_recipe_keys(gsa_output *out)
 {
     int count;
@@ -16,7 +22,7 @@ void gsa_write_recipe_keys(gsa_output *out)
     gsa_output_text(out, "\nrecipe keys, defaults in brackets:\n");
     for (int i = 0; i < count; i++) {
         char name[80], expected[256];
-        gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
+        gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
         snprintf(name, sizeof name, "%s.%s", keys[i].section, keys[i].name);
         gsa_output_format(out, "  %-26s %s; %s [%s]\n", name, keys[i].doc, expected, shown_default(&keys[i]));
     }
@@ -45,7 +51,7 @@ void gsa_write_recipe_keys_page(gsa_output *out)
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
             gsa_output_format(out, "\n## [%s]\n\n| key | value | default | what it does | tasks |\n|---|---|---|---|---|\n",
                               keys[i].section);
-        gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
+        gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
         gsa_output_format(out, "| `%s` |", keys[i].name);
         write_cell(out, expected);
         write_cell(out, shown_default(&keys[i]));

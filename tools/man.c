@@ -58,7 +58,7 @@ static void write_keys(gsa_output *out)
     gsa_output_text(out, ".SH RECIPE KEYS\nA recipe is an INI file; every key can be overridden by\n.BR \\-\\-set .\n");
     for (int i = 0; i < count; i++) {
         char expected[256];
-        gsa_write_expected(expected, sizeof expected, keys[i].type, keys[i].low, keys[i].high, keys[i].choices);
+        gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
         gsa_output_format(out, ".TP\n\\fB%s.%s\\fR\n", keys[i].section, keys[i].name);
         write_roff(out, keys[i].doc);
         gsa_output_text(out, "; ");

@@ -16,7 +16,7 @@ void gsa_write_expected(char *text, size_t size, int type, double low, double hi
         snprintf(text, size, "one of %s", choices ? choices : "");
         break;
     default:
-        snprintf(text, size, "%s", type == GSA_PATH ? "path" : "text");
+        snprintf(text, size, "path");
     }
 }
 

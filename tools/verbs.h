@@ -33,8 +33,9 @@ void gsa_write_man(gsa_output *out);                        /* roff, gsa(1) */
 void gsa_write_completion(gsa_output *out);                 /* bash */
 void gsa_write_recipe_keys(gsa_output *out);                /* plain, for --help */
 void gsa_write_recipe_keys_page(gsa_output *out);           /* Markdown, docs/recipe-keys.md */
-/* "an integer from 1 to 9", "one of a, b" of a topology parameter or a recipe key. */
+/* "integer 1..9", "one of a,b", "path" of a topology parameter; of a recipe key, where not every text is a path, "text". */
 void gsa_write_expected(char *text, size_t size, int type, double low, double high, const char *choices);
+void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
 
 /* ---- options that several verbs take */
 #define GSA_OPTION_ROW_PLUGIN                                                                                               \
