@@ -135,6 +135,15 @@ START_TEST(attend_asked_wrongly)
     refuse(ARGS("attend", "--model", "sum", "--example", "16"), "there is no example 16: the test data has 16");
     gsa_cli_run(ARGS("attend", "--model", "sum", "--example", "0", "--max-edges", "97"), NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "the picture has 98 edges, at most 97"), "%d %s", ran.code, ran.err);
+    gsa_cli_write("pairs.tsv", "0\ta b\tb\n1\tb\ta a\n");
+    gsa_cli_write(
+        "pairs.ini",
+        "[task]\nname = sentence_pairs\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[data]\ntrain = pairs.tsv\n"
+        "dev = pairs.tsv\n[train]\nmax_steps = 1\n");
+    run(ARGS("train", "pairs.ini", "--out", "pairs", "--quiet"));
+    gsa_cli_run(ARGS("attend", "--model", "pairs", "--text", "a\tb"), NULL, &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "executes 2 stacks on an example (both texts of a pair"), "%d %s",
+                  ran.code, ran.err);
     gsa_cli_run(ARGS("attend", "--model", "nowhere", "--text", "a"), NULL, &ran);
     ck_assert(ran.code != 0 && strstr(ran.err, "nowhere") != NULL);
     gsa_cli_leave();
@@ -231,7 +240,8 @@ START_TEST(graph_asked_wrongly)
                 NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "17000 patterns over its layers"), "%d %s", ran.code, ran.err);
     gsa_cli_run(ARGS("graph", "--topology", "full", "--length", "10", "--max-edges", "99"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "more than 99 edges, the limit (--max-edges is 99)"), "%d %s", ran.code, ran.err);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "more than 99 edges, the limit (--max-edges is 99)"), "%d %s", ran.code,
+                  ran.err);
     gsa_cli_run(ARGS("graph", "--topology", "ring*10", "--length", "10", "--max-edges", "299"), NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "300 edges over its layers, --max-edges is 299"), "%d %s", ran.code,
                   ran.err);
