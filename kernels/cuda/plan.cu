@@ -250,6 +250,10 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_give(b, plan->list_out_offset);
     gsa_cuda_give(b, plan->list_out_column);
     gsa_cuda_give(b, plan->out_edge);
+    gsa_cuda_give(b, plan->bin_offset);
+    gsa_cuda_give(b, plan->rows_by_degree);
+    gsa_cuda_give(b, plan->ranges);
+    gsa_cuda_give(b, plan->range_first);
     gsa_cuda_release_windows(b, &plan->windows);
     gsa_cuda_release_windows(b, &plan->out_windows);
     gsa_release(b->system, plan);
@@ -381,6 +385,109 @@ gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *
     gsa_cuda_plan **const slot = slot_for(b, edges);
     if ((*slot)->out_edge) return GSA_OK;
     const gsa_status status = make_lists(b, op, edges, *slot);
+    if (status != GSA_OK) release_plan(b, slot);
+    return status;
+}
+
+/* ---- rows by degree ---- */
+/* The bins of graph/plan.h. */
+static __global__ void find_bins(uint32_t *bin, int64_t *row_of, const int64_t *offset, int32_t hub, int64_t rows)
+{
+    const int64_t row = gsa_thread();
+    if (row >= rows) return;
+    const int64_t degree = __ldg(offset + row + 1) - __ldg(offset + row);
+    uint32_t of = 0;
+    for (int64_t last = 2; of < GSA_DEGREE_BINS - 2 && degree > (of == 0 ? 0 : last); of++) last *= 2;
+    bin[row] = degree > hub ? GSA_DEGREE_BINS - 1 : of;
+    row_of[row] = row;
+}
+
+static gsa_status sort_bins(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, sort_room *room)
+{
+    const int64_t rows = edges->rows;
+    int64_t blocks;
+    GSA_TRY(take_array(b, op, rows, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(take_array(b, op, rows, sizeof *room->sorted, (void **)&room->sorted));
+    GSA_TRY(take_array(b, op, rows, sizeof *room->value, (void **)&room->value));
+    GSA_TRY(take_array(b, op, rows, sizeof *room->order, (void **)&room->order));
+    GSA_TRY(gsa_cuda_grid(b, op, rows, GSA_ELEMENTS, &blocks));
+    GSA_TRY(GSA_RUN(b, find_bins, blocks, GSA_ELEMENTS, room->key, room->value, edges->edge_offset, plan->in.length, rows));
+    GSA_TRY(gsa_cuda_histogram(b, plan->bin_offset, room->key, rows, GSA_DEGREE_BINS));
+    GSA_TRY(gsa_cuda_scan(b, plan->bin_offset, GSA_DEGREE_BINS + 1));
+    GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, rows, gsa_cuda_bits(GSA_DEGREE_BINS)));
+    return GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->rows_by_degree, room->order, rows);
+}
+
+static gsa_status make_bins(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    const int64_t bytes = (GSA_DEGREE_BINS + 1) * (int64_t)sizeof(int64_t);
+    sort_room room = {};
+    if (edges->rows >= INT32_MAX)
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld rows by degree, at most 2147483646 are counted", op,
+                        (long long)edges->rows);
+    GSA_TRY(take_array(b, op, edges->rows, sizeof(int32_t), (void **)&plan->rows_by_degree));
+    GSA_TRY(take_array(b, op, GSA_DEGREE_BINS + 1, sizeof(int64_t), (void **)&plan->bin_offset));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->bin_offset, 0, (size_t)bytes, gsa_cuda_of(b)->stream)));
+    const gsa_status status = edges->rows > 0 ? sort_bins(b, op, edges, plan, &room) : GSA_OK;
+    gsa_cuda_give(b, room.key);
+    gsa_cuda_give(b, room.sorted);
+    gsa_cuda_give(b, room.value);
+    gsa_cuda_give(b, room.order);
+    return status;
+}
+
+gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+{
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, 0, plan));
+    gsa_cuda_plan **const slot = slot_for(b, edges);
+    if ((*slot)->bin_offset) return GSA_OK;
+    const gsa_status status = make_bins(b, op, edges, *slot);
+    if (status != GSA_OK) release_plan(b, slot);
+    return status;
+}
+
+/* ---- ranges of out-edges ---- */
+/* Rows that follow one another keep row - place; the source stands above, so that a range ends with it. */
+static __global__ void key_ranges(uint64_t *key, const gsa_transposed *out, const int64_t *offset, int64_t sources,
+                                  int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i >= count) return;
+    key[i] = (uint64_t)gsa_last_at_most(offset, 0, sources, i) << 32 | (uint32_t)(out[i].row - i);
+}
+
+static gsa_status make_ranges(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+{
+    const int64_t total = edges->edge_total;
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    uint64_t *key = NULL, *first = NULL;
+    int64_t blocks;
+    if (total >= INT32_MAX)
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: ranges of %lld edges, at most 2147483646 are encoded", op,
+                        (long long)total);
+    GSA_TRY(take_array(b, op, total + 1, sizeof(int64_t), (void **)&plan->range_first));
+    GSA_TRY(take_array(b, op, 1, sizeof(int64_t), (void **)&plan->ranges));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->ranges, 0, sizeof(int64_t), stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->range_first, 0, (size_t)(total + 1) * sizeof(int64_t), stream)));
+    if (total == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_grid(b, op, total, GSA_ELEMENTS, &blocks));
+    gsa_status status = take_array(b, op, total, sizeof *key, (void **)&key);
+    if (status == GSA_OK) status = take_array(b, op, total, sizeof *first, (void **)&first);
+    if (status == GSA_OK)
+        status = GSA_RUN(b, key_ranges, blocks, GSA_ELEMENTS, key, plan->out, plan->out_offset, plan->sources, total);
+    if (status == GSA_OK) status = gsa_cuda_run_lengths(b, first, plan->range_first, plan->ranges, key, total);
+    if (status == GSA_OK) status = gsa_cuda_scan(b, plan->range_first, total + 1);
+    gsa_cuda_give(b, key);
+    gsa_cuda_give(b, first);
+    return status;
+}
+
+gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+{
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, 1, plan));
+    gsa_cuda_plan **const slot = slot_for(b, edges);
+    if ((*slot)->range_first) return GSA_OK;
+    const gsa_status status = make_ranges(b, op, edges, *slot);
     if (status != GSA_OK) release_plan(b, slot);
     return status;
 }

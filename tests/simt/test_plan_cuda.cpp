@@ -74,6 +74,45 @@ static void compare_cut(gsa_backend *b, const gsa_cuda_cut *cut, const int64_t *
     free(owner);
 }
 
+/* The bins of a host's plan whose hubs begin where the device's do. */
+static void compare_bins(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, int graph)
+{
+    const gsa_cuda_plan *device = NULL;
+    gsa_plan *host = NULL;
+    gsa_plan_options options = {};
+    check(gsa_cuda_plan_bins(b, "test", uploaded, &device) == GSA_OK, b->error.text, graph);
+    options.hub_chunk = device->in.length, options.csr_limit = options.transpose_limit = -1;
+    if (gsa_plan_create(NULL, edges, &options, &host, NULL) != GSA_OK) abort();
+    int64_t *offset = fetch(b, (const int64_t *)device->bin_offset, GSA_DEGREE_BINS + 1);
+    int32_t *row = fetch(b, (const int32_t *)device->rows_by_degree, edges->rows);
+    check(memcmp(offset, host->bin_offset, sizeof host->bin_offset) == 0, "where bins of degrees start", graph);
+    check(edges->rows == 0 || memcmp(row, host->rows_by_degree, sizeof *row * (size_t)edges->rows) == 0, "rows by degree",
+          graph);
+    free(offset), free(row);
+    gsa_plan_release(NULL, host);
+}
+
+static int64_t long_ranges; /* of more than one edge, so far */
+
+/* Ranges of the host's out-edges, one after the other. */
+static void compare_ranges(gsa_backend *b, const gsa_edges *uploaded, const gsa_plan *host, int graph)
+{
+    const gsa_cuda_plan *device = NULL;
+    check(gsa_cuda_plan_ranges(b, "test", uploaded, &device) == GSA_OK, b->error.text, graph);
+    int64_t *count = fetch(b, (const int64_t *)device->ranges, 1),
+            *first = fetch(b, (const int64_t *)device->range_first, host->edges + 1), ranges = 0;
+    int same = 1;
+    for (int64_t source = 0; source < host->sources; source++)
+        for (int64_t i = host->out_offset[source]; i < host->out_offset[source + 1]; i++) {
+            const int begins = i == host->out_offset[source] || host->out[i].row != host->out[i - 1].row + 1;
+            if (begins) same = same && first[ranges++] == i;
+            else long_ranges++;
+        }
+    for (int64_t i = ranges; i <= host->edges; i++) same = same && first[i] == host->edges;
+    check(same && *count == ranges, "the ranges of out-edges", graph);
+    free(count), free(first);
+}
+
 /* One edge as windows see it: row w * 16 + r reads column c. */
 struct window_cell {
     int64_t item, column, order;
@@ -194,6 +233,8 @@ static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
     check(gsa_cuda_plan_of(b, "test", &uploaded, 0, &again) == GSA_OK && again == device, "the plan is not found again",
           graph);
     compare_all_windows(b, edges, &uploaded, host, graph);
+    compare_bins(b, edges, &uploaded, graph);
+    compare_ranges(b, &uploaded, host, graph);
     edges_unload(b, &uploaded);
     gsa_plan_release(NULL, host);
 }
@@ -232,6 +273,7 @@ int main()
     compare_graphs(200, 220);
 #endif
     for (int way = 0; way < 2 + had_tensor_cores; way++) check(ways_seen[way] > 20, "a way that hardly a window goes", way);
+    check(long_ranges > 1000, "ranges that are hardly ever longer than an edge", -1);
     printf("windows by edges, plain, on tensor cores: %d, %d, %d\n", ways_seen[0], ways_seen[1], ways_seen[2]);
 #if defined(GSA_ON_EXECUTOR)
     check(simt_live() == 0, "device memory is left", -1);
