@@ -88,6 +88,8 @@ gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const
                                  const gsa_model_sequence *sequences, gsa_error *error);
 gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch, int run); /* to look into: gsa_stack_watch */
 int64_t gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer each of all runs' segments */
+/* The arrays of a batch that was built, for the tape's next round (tape.h: gsa_tape_ahead). */
+gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error);
 
 /* ---- forward: failures are the tape's; tape and readouts point into the batch until the tape's reset ----------------------- */
 /* A sequence's input rows through `input`; sequences may share one. ids or features as gsa_input_forward takes them. */

@@ -132,3 +132,23 @@ int64_t gsa_model_batch_edges(const gsa_model_batch *batch)
     for (int r = 0; r < batch->model->n_runs; r++) edges += gsa_stack_batch_edges(batch->batch[r]);
     return edges;
 }
+
+/* Of each run's patterns the block, of which all kinds and phases are views; and the numbers of examples, a range a piece. */
+gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error)
+{
+    const gsa_model *m = batch->model;
+    gsa_status status = GSA_OK;
+    for (int r = 0; r < m->n_runs; r++)
+        for (int p = 0; p < m->stack[m->run[r].stack]->n_parts && status == GSA_OK; p++) {
+            int64_t bytes;
+            const void *block = gsa_batch_block(batch->batch[r]->batch[p], &bytes);
+            status = gsa_tape_ahead(tape, block, bytes, error);
+        }
+    for (int s = 0; s < m->n_sequences; s++)
+        for (int range = 0; range < m->ranges[s] && status == GSA_OK; range++) {
+            const gsa_numbered *from = &batch->sequence[s];
+            status = gsa_tape_ahead(tape, from->number + (int64_t)range * from->count,
+                                    from->count * (int64_t)sizeof *from->number, error);
+        }
+    return status;
+}

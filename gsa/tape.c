@@ -115,6 +115,7 @@ void gsa_tape_release(gsa_tape *tape)
     if (!tape) return;
     arena_clear(tape, &tape->host);
     arena_clear(tape, &tape->device);
+    gsa_tape_close_ahead(tape);
     gsa_release(tape->system, tape);
 }
 
@@ -137,6 +138,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     tape->step = step;
     tape->example_id = NULL;
     tape->examples = tape->named = 0;
+    gsa_tape_turn_ahead(tape);
 }
 
 int gsa_tape_training(const gsa_tape *tape)
@@ -314,7 +316,9 @@ const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes)
 {
     if (tape->failed || bytes <= 0) return NULL;
     if (tape->backend->shares_host_memory) return host;
-    void *at = gsa_tape_memory(tape, bytes);
+    void *at = gsa_tape_staged(tape, host, bytes);
+    if (at) return at;
+    at = gsa_tape_memory(tape, bytes);
     return at && GSA_CALL(tape, upload, at, host, bytes) ? at : NULL;
 }
 
@@ -327,9 +331,21 @@ static void convert(void *to, int to_real, const void *from, int from_real, int6
     }
 }
 
+/* The values went ahead as they are. */
+static gsa_tensor *staged_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols)
+{
+    const int64_t bytes = gsa_tape_bytes(tape, rows, cols);
+    void *at = real == tape->backend->real && bytes > 0 && !tape->failed ? gsa_tape_staged(tape, values, bytes) : NULL;
+    gsa_tensor *x = at ? gsa_tape_host(tape, (int64_t)sizeof *x) : NULL;
+    if (x) *x = (gsa_tensor){ .rows = rows, .cols = cols, .data = at };
+    return x;
+}
+
 gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols)
 {
-    gsa_tensor *x = gsa_tape_new(tape, rows, cols, 0);
+    gsa_tensor *x = staged_constant(tape, values, real, rows, cols);
+    if (x) return x;
+    x = gsa_tape_new(tape, rows, cols, 0);
     if (!x || rows * cols == 0) return x;
     if (tape->backend->shares_host_memory) {
         convert(x->data, tape->backend->real, values, real, rows * cols);

@@ -57,6 +57,14 @@ gsa_tensor *gsa_tape_fail(gsa_tape *tape, gsa_status status, const char *format,
  * then the host array must live until reset). NULL after a failure, and for 0 bytes. */
 void *gsa_tape_memory(gsa_tape *tape, int64_t bytes);
 const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes);
+/* For the round after the next reset: host arrays that it will upload may go up while the ops of this round run. Until that round ends
+ * they stay as they are, or gsa_tape_forget_ahead is called. gsa_tape_expect, before the reset, says whether the round is the one that was
+ * offered for: then gsa_tape_upload and gsa_tape_constant of the same address have nothing left to copy. A hint: what does not
+ * fit is uploaded in its turn, and all of it by a backend without upload_ahead (backend.h). Memory: twice what a round offers at most, and a
+ * quarter. */
+gsa_status gsa_tape_ahead(gsa_tape *tape, const void *host, int64_t bytes, gsa_error *error);
+void gsa_tape_expect(gsa_tape *tape, int as_offered);
+void gsa_tape_forget_ahead(gsa_tape *tape);
 /* Bytes of tensors, gradients and scratch that a round of the tape has taken at most, host and backend together. What it holds is
  * less than twice that. */
 int64_t gsa_tape_peak(const gsa_tape *tape);

@@ -26,10 +26,30 @@ struct gsa_spare {
     int64_t bytes;
 };
 
+/* tape_ahead.c */
+enum { GSA_STAGED = 64 };
+typedef struct gsa_staged_array {
+    const void *host;
+    int64_t bytes;
+    void *at;
+} gsa_staged_array;
+typedef struct gsa_staged { /* a room, and what stands in it */
+    gsa_staged_array array[GSA_STAGED];
+    int count;
+    char *at;
+    int64_t bytes, used, offered; /* offered: all that was to go there, whether it fitted or not */
+} gsa_staged;
+typedef struct gsa_ahead {
+    gsa_staged room[2];
+    int now, expected, full; /* now: this round's room; full: there was no memory for one */
+    int64_t most;            /* bytes that were offered for one round */
+} gsa_ahead;
+
 struct gsa_tape {
     const gsa_system *system;
     gsa_backend *backend;
     gsa_arena host, device;
+    gsa_ahead ahead;
     gsa_spare *spare, *blank; /* the last that fell free first, which a cache may still hold; records without memory */
     int handed;               /* the op at work has handed its gradient on */
     int64_t most; /* bytes that a round before this one has used */
@@ -69,6 +89,11 @@ static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char
     if (!tape->failed && !operand) gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s: an operand is NULL", op);
     return tape->failed;
 }
+/* At a reset: what was uploaded ahead is this round's, where it was expected. */
+void gsa_tape_turn_ahead(gsa_tape *tape);
+void gsa_tape_close_ahead(gsa_tape *tape);
+/* Where these bytes stand already, or NULL. */
+void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes);
 /* Bytes of rows x cols reals, or -1 on overflow. */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);
 gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows);

@@ -195,8 +195,9 @@ struct gsa_backend {
     gsa_status (*sum_squares)(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count);
     gsa_status (*count_bad)(gsa_backend *b, int64_t *out, const void *x, int64_t count);     /* NaN or infinite */
     /* control[0] = norm = sqrt(*squares), control[1] = factor for gradients = min(1, max_norm / norm) (1 when max_norm = 0;
-     * NaN when the norm is not finite: then optimiser steps change nothing) */
-    gsa_status (*clip)(gsa_backend *b, double *control, const double *squares, double max_norm);
+     * NaN when the norm is not finite: then optimiser steps change nothing). `latch`: a factor that is NaN already stays NaN, so that
+     * steps change nothing until the caller has filled control with zeros */
+    gsa_status (*clip)(gsa_backend *b, double *control, const double *squares, double max_norm, int latch);
     gsa_status (*adam)(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
                        int64_t count);
     /* g' = factor g + l2 w; m = momentum m + g' (m NULL: none); w -= lr (m or g') */
@@ -223,6 +224,12 @@ struct gsa_backend {
      * *graphs: how many launches stood for many calls; 0: each was queued by itself. */
     gsa_status (*step_begin)(gsa_backend *b);
     gsa_status (*step_end)(gsa_backend *b, int *graphs);
+
+    /* ---- uploads beside the work. NULL where an upload is no journey, and always together: callers upload in turn then.
+     * upload_ahead is an upload that does not wait for the ops that were given before it. `to` is memory that was there at the last
+     * upload_arrive, and that no op was given since; ops may be given it after the next upload_arrive. from_host is free at return. */
+    gsa_status (*upload_ahead)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
+    gsa_status (*upload_arrive)(gsa_backend *b);
 };
 
 /* The complete plain-C backend. threads >= 1. */

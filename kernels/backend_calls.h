@@ -1,6 +1,6 @@
 /* backend_calls.h - every call of the backend's table that does something, for those who wrap the whole table (profile.c; the tests'
  * guard): X(entry, parameters, arguments). The arguments begin with `in`, the backend that is wrapped; the parameters with `b`, the one
- * around it. release, alloc and free are not among them. */
+ * around it. release, alloc and free are not among them, nor steps and uploads beside the work, which few backends have. */
 #ifndef GSA_BACKEND_CALLS_H
 #define GSA_BACKEND_CALLS_H
 #include "kernels/backend.h"
@@ -93,7 +93,8 @@
     X(sum, (gsa_backend *b, double *out, const void *x, int64_t n), (in, out, x, n))                                       \
     X(sum_squares, (gsa_backend *b, double *out, const void *x, int accumulate, int64_t n), (in, out, x, accumulate, n))   \
     X(count_bad, (gsa_backend *b, int64_t * out, const void *x, int64_t n), (in, out, x, n))                               \
-    X(clip, (gsa_backend *b, double *control, const double *squares, double max_norm), (in, control, squares, max_norm))   \
+    X(clip, (gsa_backend *b, double *control, const double *squares, double max_norm, int latch),                          \
+      (in, control, squares, max_norm, latch))                                                                              \
     X(adam,                                                                                                                 \
       (gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam, int64_t n),  \
       (in, w, m, v, g, control, adam, n))                                                                                   \

@@ -154,6 +154,20 @@ static gsa_status profile_step_end(gsa_backend *b, int *graphs)
     return status;
 }
 
+static gsa_status profile_upload_ahead(gsa_backend *b, void *to, const void *from, int64_t bytes)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_profile_mark began = now();
+    return done(b, GSA_PROFILE_upload, began, in->upload_ahead(in, to, from, bytes));
+}
+
+static gsa_status profile_upload_arrive(gsa_backend *b)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_profile_mark began = now();
+    return done(b, GSA_PROFILE_upload, began, in->upload_arrive(in));
+}
+
 static void profile_release(gsa_backend *b)
 {
     const gsa_system *system = b->system;
@@ -175,6 +189,7 @@ static void fill(gsa_backend *b)
     if (in->attend_backward) b->attend_backward = counted_attend_backward;
     b->release = profile_release, b->alloc = profile_alloc, b->free = profile_free;
     if (in->step_begin) b->step_begin = profile_step_begin, b->step_end = profile_step_end;
+    if (in->upload_ahead) b->upload_ahead = profile_upload_ahead, b->upload_arrive = profile_upload_arrive;
 }
 
 gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend, gsa_error *error)

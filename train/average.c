@@ -39,16 +39,33 @@ void gsa_average_release(gsa_average *average)
     average->mean = NULL;
 }
 
+static double decay_at(const gsa_average *average, int64_t t)
+{
+    const double early = (1 + (double)t) / (10 + (double)t);
+    return early < average->decay ? early : average->decay;
+}
+
 gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count, int64_t t, gsa_error *error)
 {
     gsa_backend *b = average->backend;
-    const double early = (1 + (double)t) / (10 + (double)t), d = early < average->decay ? early : average->decay;
+    const double d = decay_at(average, t);
     if (!average->mean || !average->mean[parameter]) return GSA_OK;
     const char *value = gsa_parameters_at(average->parameters, parameter)->value.data;
     char *mean = (char *)average->mean[parameter] + first * b->real_bytes;
     gsa_status status = b->accumulate(b, mean, mean, d - 1, count);
     if (status == GSA_OK) status = b->accumulate(b, mean, value + first * b->real_bytes, 1 - d, count);
     return failed(average, status, error);
+}
+
+/* mean += (1 - d) (w - mean), which is a step of SGD: w its gradient, its decay -1, its rate d - 1. */
+gsa_status gsa_average_gated(gsa_average *average, int parameter, int64_t count, int64_t t, const double *control,
+                             gsa_error *error)
+{
+    gsa_backend *b = average->backend;
+    if (!average->mean || !average->mean[parameter]) return GSA_OK;
+    const void *w = gsa_parameters_at(average->parameters, parameter)->value.data;
+    return failed(average, b->sgd(b, average->mean[parameter], NULL, w, control, decay_at(average, t) - 1, 0, -1, count),
+                  error);
 }
 
 gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error)

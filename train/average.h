@@ -24,6 +24,10 @@ void gsa_average_release(gsa_average *average); /* a zeroed one is fine */
 gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error);
 /* Of that: `count` numbers, from `first`, of one parameter; nothing where it has no mean. */
 gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count, int64_t t, gsa_error *error);
+/* The whole of one parameter, on a device, before it is known whether the step was applied: control as clip of backend.h leaves it with
+ * max_norm 0; a factor that is not finite changes nothing. */
+gsa_status gsa_average_gated(gsa_average *average, int parameter, int64_t count, int64_t t, const double *control,
+                             gsa_error *error);
 /* The means stand in the parameters, and the weights here; again: back. */
 void gsa_average_swap(gsa_average *average);
 

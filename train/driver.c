@@ -234,7 +234,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
 {
     const gsa_status closed = gsa_log_close(&t->log, status == GSA_OK ? error : NULL);
     if (t->session.backend) gsa_trainer_drop_best(t);
-    gsa_trainer_drop_losses(t);
+    gsa_ledger_release(t);
     gsa_average_release(&t->average);
     gsa_optimiser_release(&t->optimiser);
     gsa_batches_release(&t->batches);
@@ -333,15 +333,28 @@ static gsa_status settle(gsa_trainer *t, gsa_error *error)
     return status == GSA_OK ? gsa_trainer_draw(t, error) : status;
 }
 
-static gsa_status advance(gsa_trainer *t, gsa_error *error)
+static int reports(const gsa_trainer *t)
 {
     const int64_t every = values(t)->train_report_every;
+    return every > 0 && t->counts.step % every == 0;
+}
+
+/* Must the host know how the last steps went? Before anything is told, judged or saved, and at the end. */
+static int must_know(const gsa_trainer *t)
+{
+    return !gsa_ledger_waits(t) || reports(t) || finished(t) || gsa_trainer_due(t, t->counts.step, t->counts.cursor);
+}
+
+static gsa_status advance(gsa_trainer *t, gsa_error *error)
+{
+    const int64_t before = t->counts.step;
     gsa_profile_enter(t->options->profile, GSA_PROFILE_STEP);
     gsa_status status = gsa_trainer_step(t, error);
+    if (status == GSA_OK && must_know(t)) status = gsa_trainer_settle(t, error);
     gsa_profile_enter(t->options->profile, GSA_PROFILE_REST);
-    if (status != GSA_OK) return status;
+    if (status != GSA_OK || t->counts.step <= before) return status; /* set back: what was due there is done */
     t->counts.due |= gsa_trainer_due(t, t->counts.step, t->counts.cursor);
-    return every > 0 && t->counts.step % every == 0 ? gsa_trainer_report_step(t, error) : GSA_OK;
+    return reports(t) ? gsa_trainer_report_step(t, error) : GSA_OK;
 }
 
 static gsa_status loop(gsa_trainer *t, gsa_error *error)
@@ -358,7 +371,8 @@ static gsa_status loop(gsa_trainer *t, gsa_error *error)
 /* Stopped on request: what is done is kept. */
 static gsa_status save_interrupted(gsa_trainer *t, gsa_error *error)
 {
-    gsa_status status = gsa_trainer_save(t, error);
+    gsa_status status = gsa_trainer_settle(t, error);
+    if (status == GSA_OK) status = gsa_trainer_save(t, error);
     if (status == GSA_OK) status = gsa_trainer_draw(t, error);
     if (status != GSA_OK) return status;
     if (!t->folder)

@@ -299,6 +299,31 @@ gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch, gs
     return gsa_model_batch_build(graph, m->cache, NULL, sequences, error);
 }
 
+/* What a sequence's input reads; room tells whether the array is there at all. */
+static gsa_status sequence_ahead(const gsa_learner *m, const gsa_minibatch *batch, int sequence, gsa_error *error)
+{
+    const gsa_minibatch_sequence *s = &batch->sequence[sequence];
+    const int64_t columns = gsa_learner_columns(m, sequence), word = (int64_t)sizeof(int32_t);
+    if (columns) return gsa_tape_ahead(m->tape, s->feature, s->tokens * columns * (int64_t)sizeof *s->feature, error);
+    const gsa_status status = gsa_tape_ahead(m->tape, s->id, s->tokens * word, error);
+    if (status != GSA_OK || s->room[5] < s->tokens) return status;
+    return gsa_tape_ahead(m->tape, s->type, s->tokens * word, error);
+}
+
+gsa_status gsa_learner_ahead(const gsa_learner *m, const gsa_minibatch *batch, const gsa_model_batch *graph,
+                             gsa_error *error)
+{
+    const int64_t terms = m->plan.terms, word = (int64_t)sizeof(int32_t);
+    gsa_status status = gsa_model_batch_ahead(graph, m->tape, error);
+    for (int s = 0; s < m->plan.n_sequences && status == GSA_OK; s++) status = sequence_ahead(m, batch, s, error);
+    if (status == GSA_OK && terms == 0 && batch->room[2] >= batch->targets)
+        status = gsa_tape_ahead(m->tape, batch->label, batch->targets * word, error);
+    if (status == GSA_OK && terms > 0 && batch->room[3] >= batch->targets * terms)
+        status = gsa_tape_ahead(m->tape, batch->target, batch->targets * terms * (int64_t)sizeof *batch->target, error);
+    if (status == GSA_OK && batch->picks) status = gsa_tape_ahead(m->tape, batch->pick, batch->targets * word, error);
+    return status;
+}
+
 /* Once a forward pass; 0 after a failure, which the tape takes. */
 static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
 {

@@ -43,6 +43,9 @@ void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
 /* The batch's graphs. Any thread, beside a forward pass of another batch on other graphs. */
 gsa_status gsa_learner_join(const gsa_learner *model, const gsa_minibatch *batch, gsa_model_batch *graph, gsa_error *error);
+/* Arrays of a batch and of its graphs that the forward pass after the tape's next reset will upload (tape.h: gsa_tape_ahead). */
+gsa_status gsa_learner_ahead(const gsa_learner *model, const gsa_minibatch *batch, const gsa_model_batch *graph,
+                             gsa_error *error);
 /* [targets, outputs] on the model's tape, which the caller has reset. Failures are the tape's. */
 gsa_tensor *gsa_learner_forward(gsa_learner *model, const gsa_minibatch *batch);
 /* [rows, outputs] of the features [rows, ...], without dropout: outside of training. */

@@ -5,7 +5,8 @@
 
 enum {
     PIECE = 1 << 15, /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
-    BRIDGED = 512
+    BRIDGED = 512,
+    CONTROL = 4 * sizeof(double)
 };
 
 static gsa_backend *backend_of(const gsa_optimiser *o)
@@ -57,10 +58,11 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
     o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
     o->moving = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->moving);
     o->squares = b->alloc(b, sizeof *o->squares);
-    o->control = b->alloc(b, 2 * sizeof *o->control);
+    o->control = b->alloc(b, CONTROL);
     o->bad = b->alloc(b, sizeof *o->bad);
     const int whole = o->first && o->second && o->moving && o->squares && o->control && o->bad;
-    const gsa_status status = whole ? create_moments(o, error) : gsa_out_of_memory(error, "the optimiser", 1024);
+    gsa_status status = whole ? create_moments(o, error) : gsa_out_of_memory(error, "the optimiser", 1024);
+    if (status == GSA_OK) status = gsa_optimiser_resume(o, 0, error);
     if (status != GSA_OK) gsa_optimiser_release(o);
     return status;
 }
@@ -200,8 +202,16 @@ static gsa_status measure(gsa_optimiser *o, gsa_error *error)
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
         if (moves(p)) status = sum_squares(o, &p->value);
     }
-    if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip);
+    if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip, !b->shares_host_memory);
+    if (status == GSA_OK && !b->shares_host_memory && o->average) status = b->clip(b, o->control + 2, o->squares, 0, 1);
     return backend_failed(b, status, error);
+}
+
+gsa_status gsa_optimiser_resume(gsa_optimiser *o, int64_t steps, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    o->steps = steps;
+    return backend_failed(b, b->zero_fill(b, o->control, CONTROL), error);
 }
 
 static gsa_status follow(gsa_optimiser *o, int i, int64_t first, int64_t count, gsa_error *error)
@@ -228,34 +238,41 @@ static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
     return status;
 }
 
-/* On a device all is queued before the norm is known: one that is not finite changes nothing (backend.h). The means follow when it is. */
+/* On a device all is queued before the norm is known: one that is not finite changes nothing (backend.h), the means included. */
 static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     gsa_status status = GSA_OK;
     for (int i = 0; i < o->count && status == GSA_OK; i++) {
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
-        if (moves(p)) status = apply(o, i, 0, p->value.rows * p->value.cols, lr, error);
+        const int64_t count = p->value.rows * p->value.cols;
+        if (moves(p)) status = apply(o, i, 0, count, lr, error);
+        if (status == GSA_OK && o->average)
+            status = gsa_average_gated(o->average, i, count, o->steps + 1, o->control + 2, error);
     }
-    if (status == GSA_OK) status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
-    for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) {
-        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
-        status = follow(o, i, 0, p->value.rows * p->value.cols, error);
-    }
-    return status;
+    if (status != GSA_OK || !norm) return status;
+    return backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
+}
+
+/* What is read at once is told at once: nothing has to be held back behind it. */
+static gsa_status step_of_device(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
+{
+    const gsa_status status = queue_all(o, lr, norm, error);
+    if (status != GSA_OK) return status;
+    if (norm && !isfinite(*norm)) return gsa_optimiser_resume(o, o->steps, error);
+    o->steps++;
+    return GSA_OK;
 }
 
 gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     gsa_status status = measure(o, error);
-    if (status == GSA_OK && !b->shares_host_memory) status = queue_all(o, lr, norm, error);
-    else if (status == GSA_OK) {
-        status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
-        for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) status = advance(o, i, lr, error);
-        if (status == GSA_OK && isfinite(*norm)) o->rows_known = 1;
-    }
-    if (status == GSA_OK && isfinite(*norm)) o->steps++;
+    if (status != GSA_OK) return status;
+    if (!b->shares_host_memory) return step_of_device(o, lr, norm, error);
+    status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
+    for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) status = advance(o, i, lr, error);
+    if (status == GSA_OK && isfinite(*norm)) o->rows_known = 1, o->steps++;
     return status;
 }
 

@@ -17,7 +17,7 @@ typedef struct gsa_optimiser {
     gsa_optimiser_options options;
     int64_t steps;             /* applied so far: Adam's t */
     void **first, **second;    /* [parameters] moments, NULL where there is none */
-    double *squares, *control; /* backend memory: 1 and 2 doubles */
+    double *squares, *control; /* backend memory: 1 and 4 doubles: norm and factor for steps, and for the mean of the weights */
     int64_t *bad;              /* likewise: 1 */
     gsa_average *average;      /* borrowed: follows each step, piece by piece, as long as the weights are near; NULL: none */
     /* Of a table whose gradient tells its rows apart: rows whose moments are not zeros, which alone move. The first step goes over all
@@ -30,8 +30,11 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
                                 gsa_optimiser *optimiser, gsa_error *error);
 void gsa_optimiser_release(gsa_optimiser *optimiser); /* a zeroed one is fine */
 
-/* One step with the gradients as they stand. *norm: before clipping; not finite: nothing was changed and `steps` has not moved. */
+/* One step with the gradients as they stand. *norm: before clipping; not finite: nothing was changed and `steps` has not moved.
+ * norm NULL, on a backend that does not share the host's memory: nothing is read, the norm stands in control[0]. After one that is not
+ * finite, steps change nothing any more, but `steps` moves; until gsa_optimiser_resume, which sets it. */
 gsa_status gsa_optimiser_step(gsa_optimiser *optimiser, double lr, double *norm, gsa_error *error);
+gsa_status gsa_optimiser_resume(gsa_optimiser *optimiser, int64_t steps, gsa_error *error);
 /* GSA_ERR_NUMBER and the first parameter whose value or gradient is not finite: "step 12: the gradient of 'x' ...". */
 gsa_status gsa_optimiser_blame(gsa_optimiser *optimiser, int64_t step, double loss, double norm, gsa_error *error);
 

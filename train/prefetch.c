@@ -189,3 +189,14 @@ int gsa_prefetch_take(gsa_prefetch *p, const gsa_wanted *wanted, gsa_minibatch *
     p->batch = other, p->graph = graph;
     return 1;
 }
+
+int gsa_prefetch_look(gsa_prefetch *p, const gsa_minibatch **batch, const gsa_model_batch **graph)
+{
+    if (!is_ours(p) || p->started <= 0) return 0;
+    pthread_mutex_lock(&p->lock);
+    while (p->work == ASKED || p->work == BEGUN) pthread_cond_wait(&p->done, &p->lock);
+    const int work = p->work;
+    pthread_mutex_unlock(&p->lock);
+    *batch = &p->batch, *graph = p->graph;
+    return work == DONE && p->status == GSA_OK;
+}

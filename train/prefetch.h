@@ -31,4 +31,8 @@ void gsa_prefetch_ask(gsa_prefetch *prefetch, const gsa_wanted *wanted);
 int gsa_prefetch_take(gsa_prefetch *prefetch, const gsa_wanted *wanted, gsa_minibatch *batch, gsa_status *status,
                       gsa_error *error);
 
+/* Waits for what was asked for, even for a thread that has not begun. 1: it is built and well, and stands in *batch and *graph until another
+ * one is asked for; 0: there is nothing to look at. It is taken as before. */
+int gsa_prefetch_look(gsa_prefetch *prefetch, const gsa_minibatch **batch, const gsa_model_batch **graph);
+
 #endif

@@ -202,6 +202,7 @@ static int take_ahead(gsa_session *s, const gsa_wanted *wanted, gsa_status *stat
     const gsa_profile_mark began = gsa_profile_begin(s->profile);
     const int taken = gsa_prefetch_take(s->prefetch, wanted, &s->batch, status, error);
     gsa_profile_end(s->profile, GSA_PROFILE_WAIT, began);
+    gsa_tape_expect(s->model.tape, taken && *status == GSA_OK);
     return taken;
 }
 
@@ -219,7 +220,20 @@ gsa_status gsa_session_fill(gsa_session *s, const gsa_wanted *wanted, gsa_error 
 
 void gsa_session_ask(gsa_session *s, const gsa_wanted *next)
 {
-    if (s->prefetch && next) gsa_prefetch_ask(s->prefetch, next);
+    if (!s->prefetch || !next) return;
+    gsa_tape_forget_ahead(s->model.tape);
+    gsa_prefetch_ask(s->prefetch, next);
+}
+
+gsa_status gsa_session_upload_ahead(gsa_session *s, gsa_error *error)
+{
+    const gsa_minibatch *batch;
+    const gsa_model_batch *graph;
+    if (!s->prefetch || !s->backend->upload_ahead) return GSA_OK;
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    const int there = gsa_prefetch_look(s->prefetch, &batch, &graph);
+    gsa_profile_end(s->profile, GSA_PROFILE_WAIT, began);
+    return there ? gsa_learner_ahead(&s->model, batch, graph, error) : GSA_OK;
 }
 
 static gsa_status out_room(gsa_session *s, gsa_error *error)

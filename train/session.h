@@ -50,6 +50,8 @@ void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 gsa_status gsa_session_fill(gsa_session *session, const gsa_wanted *wanted, gsa_error *error);
 /* Once the tape was reset for that batch: the one that is likely to follow, or NULL. */
 void gsa_session_ask(gsa_session *session, const gsa_wanted *next);
+/* Once a forward and backward pass is queued: the arrays of the batch asked for go to the device beside it, where the backend can do that. */
+gsa_status gsa_session_upload_ahead(gsa_session *session, gsa_error *error);
 /* Outputs of some examples into session->out, without dropout: rows of out, or with task->surprise a number a target. */
 gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *example, int32_t count, gsa_error *error);
 /* The same, where it is known what is likely to follow (or NULL). */

@@ -29,6 +29,20 @@ typedef struct gsa_run_sums { /* likewise: doubles alone */
     double epoch_loss, report_loss, seconds;
 } gsa_run_sums;
 
+/* Steps whose norm and losses the host has not read. */
+enum { GSA_LEDGER_STEPS = 128, GSA_LEDGER_BYTES = 4096 };
+typedef struct gsa_ledger_step {
+    int64_t at; /* byte of the norm, a double; the losses of the pieces follow in the backend's real type */
+    int64_t pieces, targets;
+    int64_t step, cursor, tokens, step_steps, step_tokens, applied; /* as they were before the step */
+} gsa_ledger_step;
+typedef struct gsa_ledger {
+    char *at, *host;            /* [bytes]: the backend's memory, and where it is read to */
+    int64_t bytes, used, count; /* count: steps */
+    int64_t close;              /* so many steps to come are read one by one, for one was bad */
+    gsa_ledger_step step[GSA_LEDGER_STEPS + 1]; /* and the one that is being queued */
+} gsa_ledger;
+
 typedef struct gsa_trainer {
     const gsa_system *system;
     const gsa_train_options *options;
@@ -48,16 +62,24 @@ typedef struct gsa_trainer {
     double step_clock;               /* clock at the last report */
     int64_t step_steps, step_tokens; /* since then */
     double norm, lr;
-    void *losses; /* of a step's pieces, in the backend's memory */
-    int64_t loss_room;
+    gsa_ledger ledger;
     int64_t offered_steps, graph_steps; /* of this process: steps the backend knew of (backend.h: step_begin); of them launched as graphs */
     char *metric; /* "dev_accuracy" */
 } gsa_trainer;
 
 /* driver.c: what is due (gsa_due) once so many steps are done, of them so many in this epoch. */
 int64_t gsa_trainer_due(const gsa_trainer *t, int64_t step, int64_t cursor);
-/* step.c */
-void gsa_trainer_drop_losses(gsa_trainer *t);
+/* ledger.c. A step opens its entry (which may settle those before it: then look whether the run was set back, to fewer steps), has its
+ * losses and its norm copied there, and closes it once all of it is queued. */
+gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_error *error);
+char *gsa_ledger_loss(const gsa_trainer *t, int64_t piece); /* backend memory of one real */
+gsa_status gsa_ledger_norm(gsa_trainer *t, gsa_error *error);
+void gsa_ledger_close(gsa_trainer *t);
+int gsa_ledger_waits(const gsa_trainer *t); /* 0: each step is read at once */
+void gsa_ledger_release(gsa_trainer *t);
+/* Reads what steps left: losses into the sums, the last norm. Of a norm that is not finite: GSA_ERR_NUMBER with the step's number, or with
+ * check_nan = 0 one step skipped; where steps were queued behind it, the run is set back to before it. */
+gsa_status gsa_trainer_settle(gsa_trainer *t, gsa_error *error);
 /* state.c */
 gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error);

@@ -84,10 +84,8 @@ gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges 
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    const uint32_t serial = ++s->serial & 0x7fffff;
-    s->suspects[serial % 64].code = code;
-    s->suspects[serial % 64].serial = serial;
-    return gsa_cuda_watch{ s->fault, (unsigned long long)serial << 40 };
+    const uint32_t serial = ++s->serial & 0xfffff;
+    return gsa_cuda_watch{ s->fault, (unsigned long long)(serial << 3 | (uint32_t)code) << 40 };
 }
 
 static const gsa_cuda_fault NO_FAULT = { ~0ull, 0, 0 };
@@ -111,11 +109,9 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
     s->serial = 0;
     if (key == NO_FAULT.key) return GSA_OK;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream)));
-    const uint32_t serial = (uint32_t)(key >> 40);
-    const int code = s->suspects[serial % 64].serial == serial ? s->suspects[serial % 64].code : GSA_FAULT_NONE;
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                    "%s %lld is outside its range (found on the device, reported at this download)",
-                    code == GSA_FAULT_NONE ? "an earlier op: row" : ops[code], (long long)(key & 0xffffffffffull));
+                    "%s %lld is outside its range (found on the device, reported at this download)", ops[key >> 40 & 7],
+                    (long long)(key & 0xffffffffffull));
 }
 
 gsa_status gsa_cuda_read_faults(gsa_backend *b)

@@ -1,9 +1,9 @@
 /* memory.cu - device memory through a cache, uploads through pinned memory: two stages, filled piece by piece; the host waits only
- * where it comes back to one whose copies are still on their way.
+ * where it comes back to one whose copies are still on their way. Uploads beside the work have stages and a stream of their own.
  *
  * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest
  * kept block that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while
- * kernels that used it are still queued. */
+ * kernels that used it are still queued; uploads beside the work write what was taken before upload_arrive alone. */
 #include "kernels/cuda/plan.h"
 #include <string.h>
 
@@ -138,41 +138,118 @@ static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
 }
 
 /* The stage is full: it may be filled again when what was copied from it has arrived. */
-static gsa_status turn_stage(gsa_backend *b)
+static gsa_status turn_stage(gsa_backend *b, gsa_cuda_ring *ring)
 {
-    gsa_cuda_state *s = gsa_cuda_of(b);
     GSA_TRY(gsa_cuda_leave_capture(b));
-    GSA_TRY(GSA_CUDA(b, cudaEventRecord(s->stage[s->next_stage].done, s->stream)));
-    s->next_stage = (s->next_stage + 1) % GSA_CUDA_STAGES;
-    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(s->stage[s->next_stage].done)));
-    s->stage_used = 0;
+    GSA_TRY(GSA_CUDA(b, cudaEventRecord(ring->stage[ring->next].done, ring->stream)));
+    ring->next = (ring->next + 1) % GSA_CUDA_STAGES;
+    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(ring->stage[ring->next].done)));
+    ring->used = 0;
     gsa_cuda_enter_capture(b);
     return GSA_OK;
 }
 
 /* The caller's memory is free again at return; the copy from the pinned stage to the device is only queued, or captured: no byte of the
  * stage is written again before it has arrived. */
-static gsa_status upload_piece(gsa_backend *b, char *to, const char *from, int64_t bytes)
+static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, const char *from, int64_t bytes)
 {
-    gsa_cuda_state *s = gsa_cuda_of(b);
-    if (s->stage_used + bytes > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b));
-    char *stage = (char *)s->stage[s->next_stage].at + s->stage_used;
-    s->stage_used += (bytes + 255) / 256 * 256;
+    if (ring->used + bytes > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b, ring));
+    char *stage = (char *)ring->stage[ring->next].at + ring->used;
+    ring->used += (bytes + 255) / 256 * 256;
     memcpy(stage, from, (size_t)bytes);
-    return GSA_CUDA(b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, s->stream));
+    return GSA_CUDA(b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, ring->stream));
+}
+
+static gsa_status upload_pieces(gsa_backend *b, gsa_cuda_ring *ring, void *to, const void *from_host, int64_t bytes)
+{
+    gsa_cuda_touch_plans(b, to, bytes);
+    for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
+        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES ? left : (int64_t)GSA_CUDA_STAGE_BYTES;
+        GSA_TRY(upload_piece(b, ring, (char *)to + at, (const char *)from_host + at, piece));
+    }
+    return GSA_OK;
 }
 
 static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
 {
     GSA_TRY(check_bytes(b, "upload", bytes));
-    gsa_cuda_touch_plans(b, to, bytes);
-    for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
-        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES ? left : (int64_t)GSA_CUDA_STAGE_BYTES;
-        GSA_TRY(upload_piece(b, (char *)to + at, (const char *)from_host + at, piece));
+    return upload_pieces(b, &gsa_cuda_of(b)->ring, to, from_host, bytes);
+}
+
+/* ---- uploads beside the work ---- */
+static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
+{
+    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
+        gsa_cuda_stage *stage = &ring->stage[i];
+        if (!stage->at) GSA_TRY(GSA_CUDA(b, cudaHostAlloc(&stage->at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
+        if (!stage->made) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&stage->done, cudaEventDisableTiming)));
+        stage->made = 1;
     }
     return GSA_OK;
 }
 
+static void close_ring(gsa_cuda_ring *ring)
+{
+    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
+        if (ring->stage[i].made) cudaEventDestroy(ring->stage[i].done);
+        if (ring->stage[i].at) cudaFreeHost(ring->stage[i].at);
+    }
+}
+
+static gsa_status open_ahead(gsa_backend *b, gsa_cuda_ahead *a)
+{
+    if (!a->ring.has_stream) GSA_TRY(GSA_CUDA(b, cudaStreamCreateWithFlags(&a->ring.stream, cudaStreamNonBlocking)));
+    a->ring.has_stream = 1;
+    GSA_TRY(open_ring(b, &a->ring));
+    if (!a->has_began) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->began, cudaEventDisableTiming)));
+    a->has_began = 1;
+    if (!a->has_arrived) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->arrived, cudaEventDisableTiming)));
+    a->has_arrived = 1;
+    return GSA_OK;
+}
+
+/* What read `to` last was given before `began`, which is recorded outside of captures: another stream must not wait for a captured
+ * event. */
+static gsa_status cuda_upload_ahead(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
+{
+    gsa_cuda_ahead *a = &gsa_cuda_of(b)->ahead;
+    GSA_TRY(check_bytes(b, "upload_ahead", bytes));
+    if (!a->has_arrived)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "upload_ahead: %lld bytes before any upload_arrive", (long long)bytes);
+    if (a->waits) GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(a->ring.stream, a->began, 0)));
+    a->waits = 0, a->pending = 1;
+    return upload_pieces(b, &a->ring, to, from_host, bytes);
+}
+
+static gsa_status cuda_upload_arrive(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    gsa_cuda_ahead *a = &s->ahead;
+    GSA_TRY(check_bytes(b, "upload_arrive", 0));
+    GSA_TRY(gsa_cuda_leave_capture(b));
+    if (!a->has_arrived) GSA_TRY(open_ahead(b, a));
+    if (a->pending) {
+        GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->arrived, a->ring.stream)));
+        GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(s->stream, a->arrived, 0)));
+        a->pending = 0;
+    }
+    GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->began, s->stream)));
+    a->waits = 1;
+    gsa_cuda_enter_capture(b);
+    return GSA_OK;
+}
+
+static void close_ahead(gsa_cuda_state *s)
+{
+    gsa_cuda_ahead *a = &s->ahead;
+    if (a->ring.has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(a->ring.stream);
+    close_ring(&a->ring);
+    if (a->has_began) cudaEventDestroy(a->began);
+    if (a->has_arrived) cudaEventDestroy(a->arrived);
+    if (a->ring.has_stream) cudaStreamDestroy(a->ring.stream);
+}
+
+/* ---- downloads, copies, fills ---- */
 /* The numbers that a step reads are few: they and the faults arrive in pinned memory, and the host waits once for both. */
 static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from, int64_t bytes)
 {
@@ -210,11 +287,8 @@ static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
 gsa_status gsa_cuda_open_memory(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
-        GSA_TRY(GSA_CUDA(b, cudaHostAlloc(&s->stage[i].at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
-        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&s->stage[i].done, cudaEventDisableTiming)));
-        s->stage[i].made = 1;
-    }
+    s->ring.stream = s->stream;
+    GSA_TRY(open_ring(b, &s->ring));
     GSA_TRY(GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
     s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
     if (s->fault == NULL) return b->error.status;
@@ -224,12 +298,10 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b)
 void gsa_cuda_close_memory(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
+    close_ahead(s);
     for (gsa_cuda_block *block = s->blocks; block; block = block->next) block->used = 0;
     drop_kept(b);
-    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
-        if (s->stage[i].made) cudaEventDestroy(s->stage[i].done);
-        cudaFreeHost(s->stage[i].at);
-    }
+    close_ring(&s->ring);
     cudaFreeHost(s->landing);
     cudaGetLastError();
 }
@@ -242,4 +314,6 @@ void gsa_cuda_fill_memory(gsa_backend *b)
     b->download = cuda_download;
     b->copy = cuda_copy;
     b->zero_fill = cuda_zero_fill;
+    b->upload_ahead = cuda_upload_ahead;
+    b->upload_arrive = cuda_upload_arrive;
 }

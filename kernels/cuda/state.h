@@ -22,7 +22,7 @@ enum gsa_cuda_fault_code {
     GSA_FAULT_CRF_TARGET
 };
 typedef struct gsa_cuda_fault {
-    unsigned long long key; /* serial << 40 | row; all ones: nothing. The smallest wins */
+    unsigned long long key; /* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins */
     int32_t limit, zero;
 } gsa_cuda_fault;
 
@@ -39,6 +39,23 @@ typedef struct gsa_cuda_stage { /* pinned memory that an upload passes through *
     cudaEvent_t done;
     int made;
 } gsa_cuda_stage;
+
+typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
+    cudaStream_t stream;
+    int has_stream;
+    int next;     /* the stage that is filled */
+    int64_t used; /* bytes of it */
+    gsa_cuda_stage stage[GSA_CUDA_STAGES];
+} gsa_cuda_ring;
+
+/* Uploads beside the work: a stream of their own, made with the first one. */
+typedef struct gsa_cuda_ahead {
+    gsa_cuda_ring ring;
+    cudaEvent_t began, arrived; /* the work's place at the last upload_arrive; the last copy */
+    int has_began, has_arrived;
+    int waits;                  /* the next copy has still to wait for `began` */
+    int pending;                /* copies that the work has not waited for */
+} gsa_cuda_ahead;
 
 /* Pinned memory where small downloads arrive, and with each the word of faults: the host waits once. */
 enum { GSA_CUDA_LANDING_BYTES = 4096 };
@@ -57,18 +74,13 @@ typedef struct gsa_cuda_state {
     gsa_error loss;
     gsa_cuda_block *blocks;
     int64_t in_use, kept;
-    gsa_cuda_stage stage[GSA_CUDA_STAGES];
-    int next_stage;     /* the one that is filled */
-    int64_t stage_used; /* bytes of it */
+    gsa_cuda_ring ring;   /* of uploads in turn; its stream is the one above */
+    gsa_cuda_ahead ahead;
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
     gsa_cuda_landing *landing;
-    struct {
-        int code;
-        uint32_t serial;
-    } suspects[64]; /* the last ops that may have written a fault */
-    uint32_t serial;
+    uint32_t serial; /* of ops that may have written a fault since it was read */
     gsa_cuda_plan *plans[GSA_CUDA_PLANS];
     int64_t plan_clock;
     gsa_cuda_library *library;
@@ -133,7 +145,7 @@ gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges 
 /* ---- faults: what a kernel that may find bad data is given */
 typedef struct gsa_cuda_watch {
     gsa_cuda_fault *fault;
-    unsigned long long serial; /* << 40 */
+    unsigned long long serial; /* with the code, << 40 */
 } gsa_cuda_watch;
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code);
 gsa_status gsa_cuda_ask_faults(gsa_backend *b);  /* queues their copy; then the stream is waited for, and */

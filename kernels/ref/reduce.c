@@ -77,12 +77,12 @@ static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t
     return GSA_OK;
 }
 
-static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm)
+static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm, int latch)
 {
     if (!(max_norm >= 0)) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
     const double norm = sqrt(*squares);
     control[0] = norm;
-    if (!isfinite(norm)) control[1] = NAN;
+    if (!isfinite(norm) || (latch && isnan(control[1]))) control[1] = NAN;
     else control[1] = max_norm > 0 && norm > max_norm ? max_norm / norm : 1;
     return GSA_OK;
 }

@@ -78,6 +78,69 @@ static void waits(tally *t)
 }
 #endif
 
+/* ---- what was wrong with data is named however many ops were queued since ---- */
+static void late_faults(tally *t)
+{
+    const float x[4] = { 1, 2, 3, 4 };
+    const int32_t ids[4] = { 0, 9, 1, 0 };
+    float y[4];
+    gsa_backend *b = open_cuda();
+    float *at = put(b, x, sizeof x), *rows = put(b, x, sizeof x);
+    int32_t *id = put(b, ids, sizeof ids);
+    must(b, b->gather_forward(b, rows, at, id, 1, 0, 2, 2, 2) == GSA_OK);
+    for (int i = 0; i < 300; i++) must(b, b->gather_forward(b, rows, at, id + 2, 1, 0, 2, 2, 2) == GSA_OK);
+    fails(t, b, b->download(b, y, rows, sizeof y), GSA_ERR_ARGUMENT, "gather_forward: id 1 is outside");
+    must(b, b->download(b, y, rows, sizeof y) == GSA_OK);
+    b->free(b, at), b->free(b, rows), b->free(b, id);
+    gsa_backend_release(b);
+}
+
+/* ---- uploads beside the work: two rooms in turns, each read while the other is written, with more bytes than the stages hold ---- */
+static void ahead(tally *t, int graphs, int late)
+{
+    enum { BYTES = (9 << 20) + 12, ROUNDS = 5, COUNT = BYTES / 4, ENDS = 1024 };
+    gsa_backend *b = open_cuda(), *ref = NULL;
+    float *host = calloc(COUNT, 4), back[2 * ENDS], *room[2] = { NULL, NULL }, *sum = NULL;
+    if (!host) abort();
+#if defined(GSA_ON_EXECUTOR)
+    simt_late(late);
+#endif
+    if (graphs) must(b, gsa_cuda_use_graphs(b) == GSA_OK);
+    must(b, (room[0] = b->alloc(b, BYTES)) && (room[1] = b->alloc(b, BYTES)) && (sum = b->alloc(b, sizeof back)));
+    must(b, b->zero_fill(b, sum, sizeof back) == GSA_OK);
+    fails(t, b, b->upload_ahead(b, room[0], host, 4), GSA_ERR_ARGUMENT, "before any upload_arrive");
+    must(b, b->upload_arrive(b) == GSA_OK);
+    double want = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int launched;
+        for (int i = 0; i < COUNT; i++) host[i] = (float)(round + i % 7);
+        must(b, b->upload_ahead(b, room[round % 2], host, BYTES) == GSA_OK);
+        must(b, b->upload_ahead(b, room[round % 2], host, 0) == GSA_OK);
+        memset(host, 0xff, BYTES);
+        if (graphs) must(b, b->step_begin(b) == GSA_OK);
+        must(b, b->upload_arrive(b) == GSA_OK);
+        must(b, b->accumulate(b, sum, room[round % 2], 1, ENDS) == GSA_OK);
+        must(b, b->accumulate(b, sum + ENDS, room[round % 2] + COUNT - ENDS, 1, ENDS) == GSA_OK);
+        if (graphs) must(b, b->step_end(b, &launched) == GSA_OK);
+        want += round;
+    }
+    get(b, back, sum, sizeof back);
+    int right = 0;
+    for (int i = 0; i < 2 * ENDS; i++)
+        right += (double)back[i] == want + ROUNDS * ((i < ENDS ? i : COUNT - 2 * ENDS + i) % 7);
+    check(t, right == 2 * ENDS, "uploads ahead%s, late %d: %d numbers", graphs ? " with graphs" : "", late, right);
+    fails(t, b, b->upload_ahead(b, room[0], host, -1), GSA_ERR_ARGUMENT, "upload_ahead: -1 bytes");
+    b->free(b, room[0]), b->free(b, room[1]), b->free(b, sum);
+    free(host);
+    gsa_backend_release(b);
+#if defined(GSA_ON_EXECUTOR)
+    simt_late(0);
+#endif
+    must(b = open_cuda(), gsa_backend_ref(NULL, GSA_F32, 1, &ref, NULL) == GSA_OK);
+    check(t, ref->upload_ahead == NULL && ref->upload_arrive == NULL, "ref uploads ahead");
+    gsa_backend_release(b), gsa_backend_release(ref);
+}
+
 /* ---- one launch an operation for a whole batch of small graphs ---- */
 #if defined(GSA_ON_EXECUTOR)
 enum { WIDTH = 8 };
@@ -163,6 +226,9 @@ void calls_case(tally *t)
 {
     gsa_backend_release(open_cuda()); /* skipped here where there is no device */
     names(t);
+    late_faults(t);
+    for (int graphs = 0; graphs < 2; graphs++)
+        for (int late = 0; late < 3; late++) ahead(t, graphs, late);
 #if defined(GSA_ON_EXECUTOR)
     waits(t);
     launches(t);

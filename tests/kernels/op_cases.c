@@ -585,24 +585,25 @@ static void sums_oracle(rig *r)
     R_Y(3)[0] = S(0) > 5 ? 3 : S(0) > 0;
 }
 
-/* squares in thousandths (negative: NaN), max_norm in tenths */
-static const op_shape clip_shapes[] = {
-    { 0, 0 }, { 0, 10 }, { 4000, 10 }, { 250, 10 }, { 4000, 0 }, { -1, 10 }, { 1000, 10 }
-};
+/* squares in thousandths (negative: NaN), max_norm in tenths, latch, whether the factor was NaN before */
+static const op_shape clip_shapes[] = { { 0, 0 },           { 0, 10 },         { 4000, 10 },       { 250, 10 },
+                                        { 4000, 0 },        { -1, 10 },        { 1000, 10 },       { 4000, 10, 1 },
+                                        { 4000, 10, 1, 1 }, { 250, 10, 0, 1 }, { 4000, 10, 0, 1 }, { -1, 10, 1 },
+                                        { -1, 0, 1, 1 },    { 4000, 0, 1 },    { 4000, 0, 1, 1 } };
 static void clip_setup(rig *r)
 {
-    rig_other(r, "control", RIG_DOUBLE, RIG_KEPT, 2, (double[]){ -7, -7 });
+    rig_other(r, "control", RIG_DOUBLE, RIG_KEPT, 2, (double[]){ -7, S(3) ? NAN : -7 });
     rig_other(r, "squares", RIG_DOUBLE, RIG_CONST, 1, &(double){ S(0) < 0 ? NAN : (double)S(0) / 1000 });
 }
 static gsa_status clip_forward(rig *r)
 {
-    return r->b->clip(r->b, R_AT(0), R_AT(1), (double)S(1) / 10);
+    return r->b->clip(r->b, R_AT(0), R_AT(1), (double)S(1) / 10, S(2) != 0);
 }
 static void clip_oracle(rig *r)
 {
     const double norm = sqrt(R_X(1)[0]), most = (double)S(1) / 10;
     R_Y(0)[0] = norm;
-    R_Y(0)[1] = isnan(norm) ? NAN : most == 0 || norm <= most ? 1 : most / norm;
+    R_Y(0)[1] = isnan(norm) || (S(2) && S(3)) ? NAN : most == 0 || norm <= most ? 1 : most / norm;
 }
 
 /* ---- optimisers: count, 1 decay | 2 l2 | 4 control not finite | 8 no momentum ---- */

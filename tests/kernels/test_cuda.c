@@ -553,7 +553,7 @@ static void arguments_case(tally *t)
     fails(t, b, b->dropout_forward(b, z, x, &all, 1, 1), GSA_ERR_ARGUMENT, "p = 1");
     fails(t, b, b->dropout_forward(b, z, x, &far, 1, 1), GSA_ERR_ARGUMENT, "1048576");
     fails(t, b, b->pool_forward(b, z, NULL, x, NULL, 1, 1, 1), GSA_ERR_ARGUMENT, "arg");
-    fails(t, b, b->clip(b, NULL, NULL, -1), GSA_ERR_ARGUMENT, "-1");
+    fails(t, b, b->clip(b, NULL, NULL, -1, 0), GSA_ERR_ARGUMENT, "-1");
     fails(t, b, b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "-1 heads");
     fails(t, b, b->zero_fill(b, x, -8), GSA_ERR_ARGUMENT, "-8");
     check(t, b->alloc(b, -1) == NULL, "alloc of -1 bytes");
@@ -695,7 +695,8 @@ static void lost_case(tally *t)
 /* ---- how much is compared ---- */
 static void count_missing(const char *name, void *context)
 {
-    static const char *const memory[] = { "release", "alloc", "free", "upload", "download", "step_begin", "step_end" };
+    static const char *const memory[] = { "release",    "alloc",    "free",         "upload",       "download",
+                                          "step_begin", "step_end", "upload_ahead", "upload_arrive" };
     int known = entry_covered(name, 0);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) known |= strcmp(name, memory[i]) == 0;
     if (!known) fprintf(stderr, "%s: no case covers this entry of gsa_backend\n", name);

@@ -62,7 +62,8 @@ END_TEST
 /* Memory is what the rig itself runs on; steps, which compute nothing, have cases of their own (cuda_graphs.c). */
 static void must_be_covered(const char *name, void *context)
 {
-    static const char *const no_op[] = { "release", "alloc", "free", "upload", "download", "step_begin", "step_end" };
+    static const char *const no_op[] = { "release",    "alloc",    "free",         "upload",       "download",
+                                         "step_begin", "step_end", "upload_ahead", "upload_arrive" };
     int known = entry_covered(name, 0);
     for (int i = 0; i < GSA_COUNT(no_op); i++) known |= strcmp(name, no_op[i]) == 0;
     if (!known) fprintf(stderr, "%s: no case covers this entry of gsa_backend\n", name);
@@ -127,7 +128,7 @@ START_TEST(bad_arguments_are_sentences)
     FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT, "from 0 to 3, expected 0 to 4");
     FAILS(b->segment_entropy_forward(b, y, x, back, ids, 1, 2, 1, 1), GSA_ERR_ARGUMENT, "segment 1 ends before it begins");
     FAILS(b->pool_forward(b, y, NULL, x, NULL, 1, 1, 1), GSA_ERR_ARGUMENT, "arg");
-    FAILS(b->clip(b, control, control, -1), GSA_ERR_ARGUMENT, "-1");
+    FAILS(b->clip(b, control, control, -1, 0), GSA_ERR_ARGUMENT, "-1");
     FAILS(b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "-1 heads");
     args.heads = 1;
     args.dropout.p = 2;

@@ -234,6 +234,8 @@ const char *cudaGetErrorName(cudaError_t error)
         return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated:
         return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureIsolation:
+        return "cudaErrorStreamCaptureIsolation";
     case cudaErrorCapturedEvent:
         return "cudaErrorCapturedEvent";
     case cudaErrorGraphExecUpdateFailure:

@@ -67,6 +67,7 @@ typedef enum cudaError {
     cudaErrorLaunchFailure = 719,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureIsolation = 905,
     cudaErrorCapturedEvent = 907,
     cudaErrorGraphExecUpdateFailure = 910
 } cudaError_t;
@@ -103,6 +104,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
@@ -129,12 +131,14 @@ void simt_capability(int capability);                  /* what devices say of th
 int64_t simt_live(void);                               /* allocations, graphs and events that nobody freed */
 int64_t simt_launches(void);
 int64_t simt_waits(void);                              /* how often the host waited for a stream or an event */
-void simt_late(int yes);                               /* what streams are given runs when somebody waits for it, not before */
+enum simt_lateness { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
+void simt_late(int how);                               /* what streams are given runs when somebody waits for it, not before; BEHIND: the
+                                                          first stream alone, which the others overtake wherever nothing holds them */
 void simt_refuse_updates(int count);                   /* so many updates of graphs from now on are refused */
 void simt_invalidate(int64_t nth);                     /* the nth call that a capture records from now on invalidates it; 0: none */
 
 /* ---- what a stream does: a launch, a library's call (block 0), a copy, a fill; stream.c keeps them, launch.c and runtime.c do them */
-enum simt_what { SIMT_CALL, SIMT_COPY, SIMT_FILL };
+enum simt_what { SIMT_CALL, SIMT_COPY, SIMT_FILL, SIMT_WAIT };
 typedef struct simt_work {
     struct simt_work *next;
     enum simt_what what;

@@ -1,5 +1,5 @@
 /* stream.c - streams, events and graphs of the executor. What a stream is given runs at once, or late (simt_late), when somebody waits
- * for it; while it is captured nothing runs: launches, copies and fills are kept with their arguments, and a graph's launch runs them. A call
+ * for it, the host or another stream; while it is captured nothing runs: launches, copies and fills are kept with their arguments, and a graph's launch runs them. A call
  * that a device forbids during a capture fails as there and invalidates it; stricter than a device: in every mode of capture, and copies from
  * memory that is not pinned are refused. */
 #include "simt.h"
@@ -15,6 +15,7 @@ struct simt_stream {
     work_list pending, captured;
     uint64_t queued, done; /* how many works it was given, and how many of them ran */
     int capturing, invalid;
+    int first; /* of those that live: the one that SIMT_BEHIND makes late */
 };
 struct simt_event {
     cudaStream_t stream;
@@ -36,10 +37,10 @@ int64_t simt_waits(void)
     return q.waits;
 }
 
-void simt_late(int yes)
+void simt_late(int how)
 {
     simt_catch_up();
-    q.late = yes;
+    q.late = how;
 }
 void simt_refuse_updates(int count)
 {
@@ -69,7 +70,7 @@ static void append(work_list *list, const simt_work *work, const void *closure)
     simt_work *kept = or_die(malloc(CLOSURE + work->size));
     *kept = *work;
     kept->next = NULL;
-    if (work->size > 0) memcpy((char *)kept + CLOSURE, closure, work->size);
+    if (work->size > 0 && closure) memcpy((char *)kept + CLOSURE, closure, work->size);
     if (list->end == NULL) list->end = &list->first;
     *list->end = kept;
     list->end = &kept->next;
@@ -86,9 +87,15 @@ static void clear(work_list *list)
     *list = (work_list){ 0 };
 }
 
+static void run_until(cudaStream_t stream, uint64_t upto);
+
 static cudaError_t run(const simt_work *work, const void *closure)
 {
     if (simt_sticky() != cudaSuccess) return simt_sticky();
+    if (work->what == SIMT_WAIT) {
+        run_until(work->to, work->bytes);
+        return simt_sticky();
+    }
     if (work->what != SIMT_CALL) return simt_move(work);
     if (work->block > 0) return simt_launch(work->grid, work->block, work->name, work->call, closure);
     simt_device_visible(1);
@@ -145,7 +152,7 @@ static cudaError_t capture(cudaStream_t stream, const simt_work *work, const voi
 
 static cudaError_t enqueue(cudaStream_t stream, const simt_work *work, const void *closure)
 {
-    if (stream && q.late && !is_pageable(work)) {
+    if (stream && q.late && (stream->first || q.late != SIMT_BEHIND) && !is_pageable(work)) {
         append(&stream->pending, work, closure);
         stream->queued++;
         return cudaSuccess;
@@ -168,6 +175,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     (void)flags;
     *stream = or_die(calloc(1, sizeof **stream));
+    (*stream)->first = q.streams == NULL;
     (*stream)->next = q.streams;
     q.streams = *stream;
     simt_count_live(1);
@@ -228,6 +236,20 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     q.waits++;
     if (event->stream) run_until(event->stream, event->upto);
     return simt_sticky();
+}
+
+/* What the stream is given from now on runs behind what stood before the event's record. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    if (simt_sticky() != cudaSuccess) return simt_sticky();
+    if (event->captured || stream->capturing) {
+        simt_unsafe("cudaStreamWaitEvent");
+        return simt_fail(cudaErrorStreamCaptureIsolation, 0, "a stream waits for an event across the bounds of a capture");
+    }
+    if (event->stream == NULL) return cudaSuccess;
+    const simt_work work = { .what = SIMT_WAIT, .name = "a wait", .to = event->stream, .bytes = event->upto };
+    return enqueue(stream, &work, NULL);
 }
 
 /* ---- capture ---------------------------------------------------------------------------------------------------------- */

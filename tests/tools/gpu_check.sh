@@ -34,6 +34,7 @@ case ${1:-} in
     *) echo "Checks: 3, Failures: 0" ;;
 esac'
 stub programs test_plan_device 'echo "Checks: 5, Failures: 0"'
+stub programs test_steps_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 8, Failures: 0"'
 stub programs test_train_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 7, Failures: 0"'
 stub programs gpu_bench '
 [ "${1:-}" = --list ] && { printf "%s\n" ring-8x1-2x4 star-8x1-2x4; exit; }
@@ -54,7 +55,7 @@ case $1 in
         while [ $# -gt 0 ]; do [ "$1" != -B ] || echo "$2" >"$STUB_WORK/build"; shift; done ;;
     --build) to=$(cat "$STUB_WORK/build"); [ "${STUB_BUILD:-good}" != broken ] || { echo "error: no such thing" >&2; exit 1; }
         rm -f "$to"/gsa "$to"/gpu_bench "$to"/test_*; cp "$STUB_WORK"/programs/* "$to"
-        [ "${STUB_BUILD:-good}" != few ] || rm "$to/gsa" "$to/test_train_device" ;;
+        [ "${STUB_BUILD:-good}" != few ] || rm "$to/gsa" "$to/test_train_device" "$to/test_steps_device" ;;
 esac'
 stub stubs nvcc '[ "$1" != --version ] || { echo "Cuda compilation tools, release 0.0"; echo "Build stub"; exit; }
 case " $* " in *" --cubin "*) ;; *) exit 1 ;; esac
@@ -114,9 +115,9 @@ count()
 }
 
 touch "$work/sst/stsa.fine.train" "$work/sst/stsa.fine.dev"
-# all there is: 2 of the build, 8 tests, 12 of the sanitizer, 2 kernels, 6 of training, 4 peers
+# all there is: 2 of the build, 9 tests, 12 of the sanitizer, 2 kernels, 6 of training, 4 peers
 turn 0 --sst sst --packages packages
-count 0 34 0
+count 0 35 0
 says '"gpu": "A stub of a GPU, 1.2, 3 MiB"'
 says '"failed": []'
 says '"binds": "bytes", "bytes": 8'
@@ -131,22 +132,22 @@ turn 0 --part build
 count 0 2 5
 says '"command": "tools/gpu-check --part train --resume --out check.json"'
 for part in tests sanitizer kernels train peers; do turn 0 --part $part --sst sst; done
-count 0 34 0
+count 0 35 0
 turn 0 --resume --sst sst
 tells "kept     build programs"
 tells "kept     peers step-two"
-count 0 34 0
+count 0 35 0
 
 # a test that fails: all else is done, and the file names it; when it passes, it alone runs again
 STUB_FAILS=hubs turn 1 --sst sst
 says '"failed": ["tests hubs", "sanitizer initcheck-hubs", "sanitizer memcheck-hubs", "sanitizer racecheck-hubs", "sanitizer synccheck-hubs"],'
 says 'FAILED: it differs'
 count 1 5 0
-count 0 29 0
+count 0 30 0
 turn 0 --resume --sst sst
 tells "passed   tests hubs"
 tells "kept     tests table"
-count 0 34 0
+count 0 35 0
 
 # the device trains otherwise; a kernel spills; as graphs otherwise
 STUB_STRAYS=cuda turn 1 --part train
