@@ -34,6 +34,7 @@ case ${1:-} in
     *) echo "Checks: 3, Failures: 0" ;;
 esac'
 stub programs test_plan_device 'echo "Checks: 5, Failures: 0"'
+stub programs test_mma_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 9, Failures: 0"'
 stub programs test_steps_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 8, Failures: 0"'
 stub programs test_train_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 7, Failures: 0"'
 stub programs gpu_bench '
@@ -115,9 +116,9 @@ count()
 }
 
 touch "$work/sst/stsa.fine.train" "$work/sst/stsa.fine.dev"
-# all there is: 2 of the build, 9 tests, 12 of the sanitizer, 2 kernels, 6 of training, 4 peers
+# all there is: 2 of the build, 10 tests, 12 of the sanitizer, 2 kernels, 6 of training, 4 peers
 turn 0 --sst sst --packages packages
-count 0 35 0
+count 0 36 0
 says '"gpu": "A stub of a GPU, 1.2, 3 MiB"'
 says '"failed": []'
 says '"binds": "bytes", "bytes": 8'
@@ -132,22 +133,22 @@ turn 0 --part build
 count 0 2 5
 says '"command": "tools/gpu-check --part train --resume --out check.json"'
 for part in tests sanitizer kernels train peers; do turn 0 --part $part --sst sst; done
-count 0 35 0
+count 0 36 0
 turn 0 --resume --sst sst
 tells "kept     build programs"
 tells "kept     peers step-two"
-count 0 35 0
+count 0 36 0
 
 # a test that fails: all else is done, and the file names it; when it passes, it alone runs again
 STUB_FAILS=hubs turn 1 --sst sst
 says '"failed": ["tests hubs", "sanitizer initcheck-hubs", "sanitizer memcheck-hubs", "sanitizer racecheck-hubs", "sanitizer synccheck-hubs"],'
 says 'FAILED: it differs'
 count 1 5 0
-count 0 30 0
+count 0 31 0
 turn 0 --resume --sst sst
 tells "passed   tests hubs"
 tells "kept     tests table"
-count 0 35 0
+count 0 36 0
 
 # the device trains otherwise; a kernel spills; as graphs otherwise
 STUB_STRAYS=cuda turn 1 --part train
