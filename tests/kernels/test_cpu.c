@@ -153,12 +153,14 @@ static void make_rows(rig *r)
 }
 
 /* Two examples of 50 and 37 rows, each row reading a window of its own example and half of the rows `shared` sources more: tiles of
- * every level begin inside both examples, and end before their last rows. `odd` rows read a source twice. */
+ * every level begin inside both examples, and end before their last rows. `odd` rows read a source twice. `patchy`: of each `patchy` pairs
+ * of sources one is left out, here and there, and labels are by chance: few rows share the label of a column. */
 typedef struct window {
-    int32_t half, shared, odd;
+    int32_t half, shared, odd, patchy;
 } window;
 static const window whole; /* no window: every row reads all (make_whole) */
-static const window windows[] = { { 1, 0, 0 }, { 5, 0, 0 }, { 5, 7, 0 }, { 16, 3, 0 }, { 64, 0, 0 }, { 64, 7, 20 } };
+static const window windows[] = { { 1, 0, 0, 0 },   { 5, 0, 0, 0 },  { 5, 7, 0, 0 },  { 16, 3, 0, 0 }, { 64, 0, 0, 0 },
+                                  { 64, 7, 20, 0 }, { 30, 7, 0, 2 }, { 64, 0, 0, 5 } };
 
 static void make_windows(rig *r, window w)
 {
@@ -171,6 +173,12 @@ static void make_windows(rig *r, window w)
             const int32_t end = row + w.half + 1 > start[e + 1] ? start[e + 1] : row + w.half + 1;
             edges_row(&r->maker, e, row - start[e]);
             if (w.shared > 0 && row % 2) edges_run(&r->maker, (gsa_run){ 7 * e, w.shared, 1, 1, 0, 1 });
+            for (int32_t at = low; w.patchy && at < end; at += 2) {
+                const uint32_t chance = ((uint32_t)row * 73u + (uint32_t)at * 179u) * 2654435761u >> 16;
+                if (chance % (uint32_t)w.patchy == 0) continue;
+                edges_run(&r->maker, (gsa_run){ at, end - at < 2 ? 1 : 2, 1, (int32_t)(chance >> 4 & 3), (int32_t)(chance >> 7 & 1), 0 });
+            }
+            if (w.patchy) continue;
             edges_run(&r->maker, (gsa_run){ row, 1, 1, 2, 0, 0 });
             if (low < row) edges_run(&r->maker, (gsa_run){ low, row - low, 1, row % 5, 0, 0 });
             for (int32_t at = row + 1; at < end; at += 4) /* labels that rise along a run */
@@ -288,7 +296,7 @@ START_TEST(what_is_not_read_does_not_matter)
             gsa_backend *b;
             ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &b, NULL), GSA_OK);
             r.b = b;
-            make_windows(&r, (window){ 9, 0, 0 });
+            make_windows(&r, (window){ 9, 0, 0, 0 });
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_bell(&dice);
             memset(y, 0, sizeof y);
