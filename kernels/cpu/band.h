@@ -59,9 +59,6 @@ static inline int64_t cpu_band_ahead(const ref_attend *t)
     return t->edges->rows * t->width < ASK_LEAST ? 0 : BAND_AHEAD * t->width;
 }
 
-/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
-#define CPU_UNROLL _Pragma("GCC unroll 16")
-
 /* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
 typedef struct cpu_places {
     const float *x[BAND_EDGES + QUADS];
@@ -71,14 +68,22 @@ typedef struct cpu_places {
     int64_t ahead; /* numbers from there to what a later band reads, which is asked for; 0: nothing is */
 } cpu_places;
 
+/* Whether a band's scores are worked out along its one stripe (band_round.h), not place by place. */
+static inline int cpu_by_rounds(const ref_attend *t, const cpu_band *band)
+{
+    return LANES == 16 && band->stripes == 1 && band->stripe->move == 1 && band->edges > QUADS && t->dim <= SLICE * LANES;
+}
+
+/* By rounds the first place alone. */
 static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, cpu_places *to)
 {
+    const int first = cpu_by_rounds(t, band);
     to->ahead = cpu_band_ahead(t);
     for (int32_t i = 0; i < band->stripes; i++) {
         const cpu_stripe *s = &band->stripe[i];
         const gsa_part *part = &t->args->parts[s->kind];
         const float *x = (const float *)(values ? part->v : part->k) + s->first * t->width;
-        for (int32_t e = 0; e < s->count; e++) {
+        for (int32_t e = 0; e < (first ? 1 : s->count); e++) {
             to->x[s->place + e] = x + e * t->width, to->move[s->place + e] = s->move * t->width;
             to->diagonal[s->place + e] = s->move == 1 && (s->count - e >= QUADS || s->place + s->count == band->edges);
             to->fresh[s->place + e] = s->move == 1 && e + 1 == s->count;

@@ -2,7 +2,7 @@
  *   p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,  dv += p do
  * A row of dK and dV is read and written once a band, and as the next bands go on from it in a cache, in memory once. */
 #include <math.h>
-#include "kernels/cpu/band.h"
+#include "kernels/cpu/band_round.h"
 #include "kernels/cpu/kept.h"
 
 typedef struct back_band { /* some heads */
@@ -78,8 +78,8 @@ static void score(back_band *x)
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
         const float *q = (const float *)t->args->q + row + at, *dout = (const float *)t->args->dout + row + at;
-        cpu_band_dots(x->p + h * x->stride, q, &x->k, x->band->edges, at, t->width, t->dim, t->scale);
-        cpu_band_dots(x->ds + h * x->stride, dout, &x->v, x->band->edges, at, t->width, t->dim, 1);
+        cpu_band_scores(x->p + h * x->stride, t, x->band, q, &x->k, at, t->scale);
+        cpu_band_scores(x->ds + h * x->stride, t, x->band, dout, &x->v, at, 1);
         cpu_band_add_labels(t, x->band, &x->r, q, x->first + h, x->p + h * x->stride);
     }
     if (t->drop.on) {
@@ -102,7 +102,7 @@ CPU_INLINE void query_slice(const back_band *x, float *dq, const float *ds, int6
     vec y[BAND_ROWS][BAND_WIDE];
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) y[r][v] = cpu_piece(dq + r * width + from, v, vectors, whole, end);
+    for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
     for (int r = 0; x->k.ahead && r < BAND_ROWS; r++) cpu_ask(dq + r * width + from, x->k.ahead, vectors);
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *s = &x->band->stripe[i];
@@ -116,7 +116,9 @@ CPU_INLINE void query_slice(const back_band *x, float *dq, const float *ds, int6
         cpu_band_add_place(y, ds + e * BAND_ROWS, x->r.x[e] + from, 0, 0, vectors, whole, end);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) cpu_put_piece(dq + r * width + from, v, vectors, whole, end, y[r][v]);
+    for (int v = 0; v < vectors; v++)
+        cpu_put_piece(dq + r * width + from, v, vectors, whole, end,
+                      vec_add(cpu_piece(dq + r * width + from, v, vectors, whole, end), y[r][v]));
 }
 
 /* Of one head: row (q or do), weighed by p, added to the rows of dK or of dV that the band reads. */

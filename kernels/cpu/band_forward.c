@@ -2,7 +2,7 @@
  * another fills. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/band.h"
+#include "kernels/cpu/band_round.h"
 #include "kernels/cpu/kept.h"
 
 typedef struct forward_band { /* some heads */
@@ -21,7 +21,7 @@ static void score(forward_band *x)
     const float *q = (const float *)t->args->q + x->band->row * t->width;
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
-        cpu_band_dots(x->s + h * x->stride, q + at, &x->k, x->band->edges, at, t->width, t->dim, t->scale);
+        cpu_band_scores(x->s + h * x->stride, t, x->band, q + at, &x->k, at, t->scale);
         cpu_band_add_labels(t, x->band, &x->r, q + at, x->first + h, x->s + h * x->stride);
     }
 }

@@ -11,6 +11,7 @@ void GSA_CPU(bundle_begin)(cpu_shelves *x, const ref_attend *t, int32_t first, i
     x->work = sums ? GSA_CPU(bundle_backward) : GSA_CPU(bundle_forward);
     x->open = !t->args->weights && t->dim > 0;
     x->ask = t->edges->rows * t->width >= ASK_LEAST;
+    x->stream = cpu_streams(t);
 }
 
 /* Edge e of the bundle's row r. */
@@ -91,6 +92,7 @@ void GSA_CPU(bundle_put)(cpu_shelves *x, int64_t row)
         GSA_CPU(single_backward)(x, row);
         return;
     }
+    if (edges == 1 && GSA_CPU(single_forward)(x, row)) return;
     x->row[shelf][x->waiting[shelf]++] = row;
     if (x->waiting[shelf] < BUNDLE_ROWS) return;
     work_off(x, x->row[shelf], BUNDLE_ROWS);

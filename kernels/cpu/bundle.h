@@ -6,7 +6,8 @@
  * of a row knows beside which others it stood. Rows wait on shelves, by their number of edges, until there are BUNDLE_ROWS of them; rows
  * that are left over at the end go together, their missing places at -inf.
  *
- * A row of one edge has the weight 1: out = v, lse = s; ds = p (do.v - do.o) = 0, so that dv += do is its whole gradient, and neither its
+ * A row of one edge has the weight 1: out = v, lse = s (at once where heads are whole vectors by fours); ds = p (do.v - do.o) = 0, so that dv += do
+ * is its whole gradient, and neither its
  * query nor its key is read backward (with dropout out = m v and dv += m do). Where s or do.v is not finite it goes the long way, for 0 times infinity is not 0. */
 #ifndef GSA_CPU_BUNDLE_H
 #define GSA_CPU_BUNDLE_H
@@ -38,6 +39,7 @@ struct cpu_shelves {
     int32_t first, last;
     const ref_label_sums *sums;
     int open, ask; /* the call may work by bundles; planes are so large that rows are asked for beforehand */
+    int stream;    /* rows of the output are whole lines and go past the caches */
     int32_t waiting[BUNDLE_SHELVES];
     int64_t row[BUNDLE_SHELVES][BUNDLE_ROWS];
 };
@@ -50,6 +52,9 @@ void GSA_CPU(bundle_end)(cpu_shelves *x);              /* and what is left on al
 void GSA_CPU(bundle_forward)(const cpu_shelves *x, const cpu_bundle *bundle);
 void GSA_CPU(bundle_backward)(const cpu_shelves *x, const cpu_bundle *bundle);
 void GSA_CPU(single_backward)(const cpu_shelves *x, int64_t row); /* of a row of one edge, at once */
+
+/* Likewise; 0 where it has to go into a bundle: heads are not whole vectors by fours, labels or dropout have a part, a score is not finite. */
+int GSA_CPU(single_forward)(const cpu_shelves *x, int64_t row);
 
 /* Whether a row goes into a bundle: `single` asks for rows of one edge, which do so before bands are looked for. Many edges in a few runs
  * are as well off alone, for their sources stand side by side. */

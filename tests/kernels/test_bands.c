@@ -16,14 +16,15 @@ static int32_t below(gsa_dice *dice, int64_t end)
 
 static const int dims[] = { 1, 3, 8, 15, 16, 17, 31, 33, 50, 64, 65, 100, 128, 200, 256 };
 
-/* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that its band is none. */
-static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken)
+/* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that its band is none; `alone` > 0: one run of so
+ * many edges that moves on. */
+static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken, int32_t alone)
 {
     const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
     gsa_run runs[RUNS];
     int32_t move[RUNS];
     int64_t first[8] = { 0 };
-    const int32_t count = 2 + below(dice, RUNS - 1); /* of one label alone the gradient is 0 but for rounding */
+    const int32_t count = alone ? 1 : 2 + below(dice, RUNS - 1); /* of one label alone the gradient is 0 but for rounding */
     for (int32_t i = 0; i < count; i++) {
         const int32_t step = below(dice, 4) ? 1 : below(dice, 5) - 2;
         const int32_t edges = 1 + below(dice, i == 0 ? 12 : 5);
@@ -31,6 +32,7 @@ static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, i
         if (i < 2 && edges <= 4) runs[i].label_step = below(dice, 2);
         move[i] = below(dice, 4) ? 1 : 0;
     }
+    if (alone) runs[0] = (gsa_run){ below(dice, 5), alone, 1, 0, alone == 5, below(dice, 2) }, move[0] = 1;
     edges_begin(&r->maker, 2, part_rows, 5);
     for (int32_t e = 0; e < examples; e++)
         for (int32_t row = 0; row < rows; row++) {
@@ -47,7 +49,7 @@ static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, i
     rig_graph(r);
 }
 
-static void check_one(int at, int dim, int flags, int seed)
+static void check_one(int at, int dim, int flags, int seed, int32_t alone)
 {
     const op_case *op = &graph_cases[graph_case_count - 1];
     const op_shape shape = { 19, 1 + seed % 6, dim, 1, flags };
@@ -56,9 +58,9 @@ static void check_one(int at, int dim, int flags, int seed)
     gsa_dice dice = { (uint64_t)(100 * seed + dim) };
     rig r;
     ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &b, NULL), GSA_OK);
-    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d", b->name, dim, flags, seed);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d, %d edges", b->name, dim, flags, seed, (int)alone);
     rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
-    make_bands(&r, &dice, 2, 1 + (seed * 5 + dim) % 24, seed % 3 == 0);
+    make_bands(&r, &dice, 2, alone ? 24 : 1 + (seed * 5 + dim) % 24, seed % 3 == 0, alone);
     op->setup(&r);
     ck_assert_int_eq(op->forward(&r), GSA_OK);
     ck_assert_int_eq(op->backward(&r), GSA_OK);
@@ -78,7 +80,17 @@ START_TEST(equal_the_oracle)
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
-            for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed);
+            for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed, 0);
+}
+END_TEST
+
+/* One stripe, whose scores are worked out along it: each number of edges on either side of a vector's fours. */
+START_TEST(one_stripe)
+{
+    static const int flags[] = { 0, 4, 32 };
+    for (int at = 0; at < LEVELS; at++)
+        for (int32_t edges = 3; edges <= 32 && gsa_cpu_has(level[at]); edges += edges < 14 ? 1 : 6)
+            check_one(at, dims[_i], edges == 5 ? 7 : flags[edges % 3], edges, edges);
 }
 END_TEST
 
@@ -224,7 +236,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)), GSA_LOOP(one_stripe, GSA_COUNT(dims)) };
     static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, 2), GSA_TEST(no_band_has_rows_of_two_kinds) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120) };
     return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
