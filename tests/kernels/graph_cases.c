@@ -173,7 +173,8 @@ static void attend_setup(rig *r)
     rig_real(r, "out", RIG_OUTPUT, e->rows, heads * dim, 1);
     rig_real(r, "lse", RIG_KEPT, e->rows, heads, 1);
     if (flags & VECTORS) rig_real(r, "r", RIG_INPUT, 5, dim, 1);
-    if (flags & BIAS) rig_real(r, "b", RIG_INPUT, 5, heads, 1);
+    /* A label's bias gradient sums slopes of all its edges, which cancel: how far it may be off goes by the largest of the table. */
+    if (flags & BIAS) rig_real(r, "b", RIG_INPUT, 1, 5 * heads, 1);
     if (flags & WEIGHTS) rig_real(r, "weights", RIG_KEPT, e->edge_total, heads, 1);
     if (flags & INFINITE)
         for (int64_t i = 0; i < 3 * heads; i++) rig_set(r, rig_find(r, "b"), i, -INFINITY);
