@@ -11,6 +11,7 @@ void gsa_cpu_avx512_fill(gsa_backend *b);
 
 typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
     int64_t tiled, banded, bundled, swept, alone;
+    int64_t stripped; /* of those in tiles: by strips (tile_strip.h) */
 } gsa_cpu_ways;
 
 /* For gsa bench: the ceilings of a level, and what its attention makes of some edges. */

@@ -16,12 +16,11 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
     const float *const *x, *const *r;
     int64_t at;
     const uint16_t *mask; /* [vectors] */
-    const uint16_t *from; /* [vectors][LANES], in `of` */
-    const float *of;
+    const float *more;    /* [places][4], added */
 } products;
 
 /* What is made of products: scores of labels; masked scores of columns, of which the largest is told, with a label for all rows of a place or
- * with those that `from` names. */
+ * with what was looked up. */
 enum { BARE, MASKED, LABELLED, LOOKED_UP };
 
 CPU_INLINE void turn_slice(turned *to, const float *x, int64_t stride, float scale, int vectors, int whole, lanes end)
@@ -77,7 +76,7 @@ CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, c
             w[i] = four_rows(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL, how == LABELLED,
                              vectors, whole, end);
         vec sum = vec_fold(w);
-        if (how == LOOKED_UP) sum = vec_add(sum, vec_gather(p->of, p->from + 4 * j));
+        if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
         if (how != BARE) {
             sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
             top = vec_max(sum, top);
@@ -123,6 +122,19 @@ static void score_wanted(cpu_strips *x, const cpu_strip *strip, const turned *q)
         for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, strip->wanted[i]);
 }
 
+/* more[place][row] of what the labels of its edges add, for the places behind the plain ones. One by one: a gather takes longer. */
+static void look_up(cpu_strips *x, const cpu_strip *strip)
+{
+    const int32_t count = 4 * (cpu_whole_quads(strip->count) - strip->plain);
+    for (int32_t i = 0; i < count; i += 4)
+        CPU_UNROLL
+        for (int j = 0; j < 4; j++) {
+            float one = x->of[strip->from[i + j]];
+            __asm__("" : "+x"(one));
+            x->more[i + j] = one;
+        }
+}
+
 /* Adds the bias of labels that all rows of a place share; returns the largest scores of all places. */
 static vec add_bias(const cpu_strips *x, const cpu_strip *strip, float *s)
 {
@@ -153,11 +165,11 @@ vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s)
     const cpu_strip *strip = &x->tile->strip[g];
     const int64_t at = (int64_t)x->head * t->dim, row = x->tile->row + STRIP * g;
     const int labelled = x->tile->labels > 0;
-    products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, strip->from, x->of };
+    products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, x->more };
     turned q;
     vec top = vec_all(-FLT_MAX);
     turn(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
-    if (strip->labels > 0) score_wanted(x, strip, &q);
+    if (strip->labels > 0) score_wanted(x, strip, &q), look_up(x, strip);
     top = multiply(s, &q, &p, x->soon, t->dim, top, labelled && t->r ? LABELLED : MASKED);
     p.places = cpu_whole_quads(strip->count) - strip->plain, p.place += strip->plain, p.mask += strip->plain / QUADS;
     if (p.places > 0) top = multiply(s + 4 * strip->plain, &q, &p, x->soon, t->dim, top, LOOKED_UP);

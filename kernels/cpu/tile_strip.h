@@ -15,7 +15,8 @@ typedef struct cpu_strips {
     cpu_soon *soon; /* asked for a portion with each vector of scores */
     int32_t head;
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
-    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels add to a strip's scores */
+    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels add to a strip's scores, */
+    float more[4 * (TILE_PLACED + QUADS)];                         /* and where */
 } cpu_strips;
 
 /* Of the tile, for all heads. */

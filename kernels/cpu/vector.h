@@ -77,10 +77,6 @@ static inline vec vec_fold(const vec w[QUADS]) /* quad j: the sum of w[j]'s quad
 }
 static inline vec vec_turn_halves(vec x) { return _mm512_shuffle_f32x4(x, x, 0x4E); }
 static inline vec vec_turn_quarters(vec x) { return _mm512_shuffle_f32x4(x, x, 0xB1); } /* of each half: its quads the other way round */
-static inline vec vec_gather(const float *of, const uint16_t *at) /* of[at[lane]] */
-{
-    return _mm512_i32gather_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)at)), of, 4);
-}
 static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const int *bit) /* quad i: which of 4 words have it */
 {
     unsigned all = 0;
@@ -184,10 +180,6 @@ static inline vec vec_fold(const vec w[QUADS])
 }
 static inline vec vec_turn_halves(vec x) { return _mm256_permute2f128_ps(x, x, 0x01); }
 static inline vec vec_turn_quarters(vec x) { return x; }
-static inline vec vec_gather(const float *of, const uint16_t *at)
-{
-    return _mm256_i32gather_ps(of, _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)at)), 4);
-}
 static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const int *bit)
 {
     __m128i quad[QUADS];

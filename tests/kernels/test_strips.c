@@ -1,0 +1,185 @@
+/* Strips of the cpu backend's tiles (kernels/cpu/tile_strip.h): rows that read some of their sources in common, at random, by labels that
+ * rows share and that they do not, against the oracle; and that neither threads nor batching change a bit. */
+#include "kernels/cpu/cpu.h"
+#include "op_cases.h"
+#include "support/suite.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 120, ROWS = 37, LABELS = 5, LEVELS = 2 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512 };
+static const int dims[] = { 1, 3, 8, 10, 16, 17, 33, 48, 50, 63, 64, 65 };
+
+/* How sparse rows are, in per cent, and how edges are labelled. */
+enum { COMMON, DIAGONAL, MIXED, ANY };
+static const struct {
+    int density, labels;
+} kinds[] = { { 35, COMMON }, { 35, MIXED }, { 45, DIAGONAL }, { 60, MIXED }, { 60, ANY }, { 80, MIXED } };
+
+static int32_t label_of(int how, int32_t column, int32_t row, gsa_dice *dice)
+{
+    if (how == MIXED) how = column % 3;
+    if (how == COMMON) return column % LABELS;
+    return how == DIAGONAL ? (column + LABELS * ROWS - row) % LABELS : (int32_t)gsa_between(dice, 0, LABELS - 1);
+}
+
+/* Rows of four read most of a column or nothing of it; ranges of columns stand apart and are of two kinds. */
+static void make_rows(edges_maker *m, gsa_dice *dice, int which, int32_t e)
+{
+    for (int32_t row = 0; row < ROWS; row++) {
+        gsa_dice fours = { (uint64_t)(1000 * which + row / 4) };
+        edges_row(m, e, row);
+        for (int32_t c = 0; c < NODES; c++) {
+            const int32_t read = (int32_t)gsa_between(&fours, 0, 99), label = label_of(kinds[which].labels, c, row, dice);
+            if (c % 40 >= 33 || read >= kinds[which].density || gsa_between(dice, 0, 9) == 0) continue;
+            edges_run(m, (gsa_run){ e * NODES + c, 1, 1, label, 0, c >= 60 });
+        }
+    }
+}
+
+static void make_edges(rig *r, uint64_t seed, int which, int32_t examples)
+{
+    const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
+    int64_t *first = calloc((size_t)examples + 1, sizeof *first);
+    ck_assert_ptr_nonnull(first);
+    edges_begin(&r->maker, 2, part_rows, LABELS);
+    for (int32_t e = 0; e < examples; e++) {
+        gsa_dice dice = { seed };
+        make_rows(&r->maker, &dice, which, e);
+    }
+    for (int32_t e = 0; e <= examples; e++) first[e] = (int64_t)e * ROWS;
+    edges_done(&r->maker, examples, 1, first);
+    free(first);
+    rig_graph(r);
+}
+
+static void check_one(int at, int dim, int flags, int which)
+{
+    const op_case *op = &graph_cases[graph_case_count - 1];
+    const op_shape shape = { 19, 1 + which, dim, 1, flags };
+    char name[96];
+    gsa_backend *b;
+    rig r;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &b, NULL), GSA_OK);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, kind %d", b->name, dim, flags, which);
+    rig_begin(&r, b, (uint64_t)which, RIG_RANDOM, shape);
+    make_edges(&r, (uint64_t)(7 * which + flags), which, 2);
+    op->setup(&r);
+    ck_assert_int_eq(op->forward(&r), GSA_OK);
+    ck_assert_int_eq(op->backward(&r), GSA_OK);
+    rig_fetch(&r);
+    op->oracle_backward(&r);
+    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    rig_end(&r);
+    gsa_backend_release(b);
+}
+
+START_TEST(equal_the_oracle)
+{
+    static const int flags[] = { 0, 1, 2, 3, 5, 7, 67 }; /* vectors 1, bias 2, dropout 4, -inf 64 */
+    for (int at = 0; at < LEVELS; at++)
+        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
+            check_one(at, dims[_i], flags[f], (_i + f) % GSA_COUNT(kinds));
+}
+END_TEST
+
+/* ---- bits ------------------------------------------------------------------------------------------------------------------- */
+
+enum { HEADS = 3, DIM = 50, WIDTH = HEADS * DIM, ONE = ROWS * WIDTH, PART = NODES * WIDTH, MOST = 5 };
+
+typedef struct planes {
+    float q[MOST * ONE], k[MOST * PART], v[MOST * PART], out[MOST * ONE], lse[MOST * ROWS * HEADS];
+} planes;
+
+/* `examples` copies: `out` of the first; the others are equal to it. `tainted`: a value that is not finite, which few rows read. */
+static void attend(planes *x, int at, int threads, int32_t examples, int which, double drop, int tainted, float *to)
+{
+    static const int32_t id[MOST];
+    static float vectors[LABELS * DIM], bias[LABELS * HEADS];
+    gsa_dice dice = { 5 };
+    rig r = { 0 };
+    gsa_cpu_ways ways;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
+    make_edges(&r, 11, which, examples);
+    for (int i = 0; i < ONE; i++) x->q[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < PART; i++) x->k[i] = (float)gsa_normal(&dice), x->v[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < LABELS * HEADS; i++) bias[i] = (float)gsa_normal(&dice);
+    if (tainted) x->v[3 * WIDTH + 7] = 1 / (float)(tainted - 1);
+    for (int32_t e = 1; e < examples; e++) {
+        memcpy(x->q + e * ONE, x->q, sizeof *x->q * ONE);
+        memcpy(x->k + e * PART, x->k, sizeof *x->k * PART), memcpy(x->v + e * PART, x->v, sizeof *x->v * PART);
+    }
+    const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, NULL, NULL }, { x->v, x->k, NULL, NULL } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = HEADS,
+                                   .head_dim = DIM,
+                                   .scale = 0.2,
+                                   .dropout = { .p = drop, .seed = 3, .example_id = id },
+                                   .q = x->q,
+                                   .parts = parts,
+                                   .label_vectors = vectors,
+                                   .label_bias = bias,
+                                   .out = x->out,
+                                   .lse = x->lse };
+    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
+    ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
+    ck_assert_int_eq(ways.stripped, level[at] == GSA_CPU_AVX512 ? ways.tiled : 0);
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    for (int32_t e = 1; e < examples; e++)
+        ck_assert_msg(memcmp(x->out, x->out + e * ONE, sizeof *to * ONE) == 0, "example %d differs", (int)e);
+    memcpy(to, x->out, sizeof *to * ONE);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(nothing_changes_a_bit)
+{
+    static planes x;
+    static float want[ONE], got[ONE];
+    static const int threads[] = { 1, 2, 3, 8 };
+    for (int at = 0; at < LEVELS; at++)
+        for (int drop = 0; drop < 2 && gsa_cpu_has(level[at]); drop++) {
+            attend(&x, at, 1, 1, _i, drop * 0.2, 0, want);
+            for (int i = 0; i < GSA_COUNT(threads); i++) {
+                attend(&x, at, threads[i], 1 + (i + _i) % MOST, _i, drop * 0.2, 0, got);
+                ck_assert_msg(memcmp(want, got, sizeof got) == 0, "%d threads, %d examples", threads[i], 1 + (i + _i) % MOST);
+            }
+        }
+}
+END_TEST
+
+/* What is not finite reaches the rows that read it, and no others: theirs are as without it. */
+START_TEST(rows_keep_to_their_sources)
+{
+    static planes x;
+    static float clean[ONE], tainted[ONE];
+    for (int at = 0; at < LEVELS && gsa_cpu_has(level[at]); at++) {
+        int odd = 0;
+        attend(&x, at, 1, 1, _i, 0, 0, clean);
+        attend(&x, at, 1, 1, _i, 0, 1, tainted);
+        for (int row = 0; row < ROWS; row++) {
+            int bad = 0;
+            for (int c = 0; c < WIDTH; c++) {
+                const float y = tainted[row * WIDTH + c], by = clean[row * WIDTH + c] - y;
+                bad |= !(by < 1e-4f && by > -1e-4f);
+            }
+            odd += bad;
+        }
+        ck_assert_msg(odd > 0 && odd < ROWS, "%d rows of %d", odd, ROWS);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
+    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(kinds)) };
+    static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(kinds)) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120), GSA_CASE("odd", odd, 120) };
+    return gsa_run_suite("cpu_strips", cases, GSA_COUNT(cases), argc, argv);
+}
