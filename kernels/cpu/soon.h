@@ -20,7 +20,7 @@ typedef struct cpu_soon {
     int32_t wanteds, wanted;    /* how many; which one is asked for next, */
     int64_t row, column, lines; /* from where on; lines that are left */
     float rate, due;            /* lines for each step of the work; what part of a line the last step left over */
-    int32_t portion;            /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
+    int32_t portion; /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
     cpu_wanted each[SOON];
 } cpu_soon;
 

@@ -68,13 +68,13 @@ CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, c
     turned q;
     CPU_UNROLL
     for (int i = 0; i < STRIP; i++) CPU_UNROLL
-        for (int v = 0; v < vectors; v++) q.part[i][v] = from->part[i][v];
+    for (int v = 0; v < vectors; v++) q.part[i][v] = from->part[i][v];
     for (int32_t j = 0; j < p->places; j += QUADS) {
         vec w[QUADS];
         CPU_UNROLL
         for (int i = 0; i < QUADS; i++)
-            w[i] = four_rows(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL, how == LABELLED,
-                             vectors, whole, end);
+            w[i] = four_rows(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL,
+                             how == LABELLED, vectors, whole, end);
         vec sum = vec_fold(w);
         if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
         if (how != BARE) {
@@ -126,13 +126,12 @@ static void score_wanted(cpu_strips *x, const cpu_strip *strip, const turned *q)
 static void look_up(cpu_strips *x, const cpu_strip *strip)
 {
     const int32_t count = 4 * (cpu_whole_quads(strip->count) - strip->plain);
-    for (int32_t i = 0; i < count; i += 4)
-        CPU_UNROLL
-        for (int j = 0; j < 4; j++) {
-            float one = x->of[strip->from[i + j]];
-            __asm__("" : "+x"(one));
-            x->more[i + j] = one;
-        }
+    for (int32_t i = 0; i < count; i += 4) CPU_UNROLL
+    for (int j = 0; j < 4; j++) {
+        float one = x->of[strip->from[i + j]];
+        __asm__("" : "+x"(one));
+        x->more[i + j] = one;
+    }
 }
 
 /* Adds the bias of labels that all rows of a place share; returns the largest scores of all places. */

@@ -86,7 +86,8 @@ static int pays(const cpu_tile *tile)
     enum { STRIP_DOT = 19, TILE_DOT = 68, LOOK_UP = 26 };
     int64_t dots = 0;
     for (int g = 0; g < QUADS; g++) dots += tile->strip[g].count + tile->strip[g].labels;
-    return STRIP_DOT * dots < TILE_DOT * (int64_t)(tile->columns + tile->labels) + (tile->labels > 0 ? LOOK_UP * tile->columns : 0);
+    return STRIP_DOT * dots <
+           TILE_DOT * (int64_t)(tile->columns + tile->labels) + (tile->labels > 0 ? LOOK_UP * tile->columns : 0);
 }
 
 void GSA_CPU(tile_strips)(cpu_tile *tile, cpu_tile_room *room)
@@ -105,7 +106,8 @@ void GSA_CPU(tile_strips)(cpu_tile *tile, cpu_tile_room *room)
         strip->plain = x.tile->labels > 0 ? x.plain : cpu_whole_quads(x.plain);
         uint16_t *const end = at + (cpu_lay_strip(strip, at, tile->labels > 0) - at);
         write_columns(&x, strip, at, at + (strip->mask - at));
-        if (tile->labels > 0) write_labels(&x, strip, at + (strip->label - at), at + (strip->wanted - at), at + (strip->from - at));
+        if (tile->labels > 0)
+            write_labels(&x, strip, at + (strip->label - at), at + (strip->wanted - at), at + (strip->from - at));
         at = end;
     }
     if (pays(tile)) tile->strips = QUADS;

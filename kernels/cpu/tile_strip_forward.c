@@ -30,7 +30,7 @@ CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole,
     int32_t i = 0;
     CPU_UNROLL
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
     for (; i + QUADS <= m->count; i += QUADS) {
         CPU_UNROLL
         for (int j = 0; j < QUADS; j++) mix_place(sum, m, i + j, vectors, whole, end);
@@ -39,12 +39,12 @@ CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole,
     for (; i < m->count; i++) mix_place(sum, m, i, vectors, whole, end);
     CPU_UNROLL
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            const vec y = vec_mul(sum[r][v], vec_all(m->share[r])), z = m->share[r] == 0 ? vec_zero() : y;
-            if (stream && whole) vec_stream(m->to + r * m->stride + v * LANES, z);
-            else cpu_put_piece(m->to + r * m->stride, v, vectors, whole, end, z);
-            odd = vec_fma(y, vec_zero(), odd);
-        }
+    for (int v = 0; v < vectors; v++) {
+        const vec y = vec_mul(sum[r][v], vec_all(m->share[r])), z = m->share[r] == 0 ? vec_zero() : y;
+        if (stream && whole) vec_stream(m->to + r * m->stride + v * LANES, z);
+        else cpu_put_piece(m->to + r * m->stride, v, vectors, whole, end, z);
+        odd = vec_fma(y, vec_zero(), odd);
+    }
     return odd;
 }
 
@@ -74,8 +74,9 @@ static int forward_strip(cpu_strips *x, const cpu_kept_tile *kept, int g)
     vec_store(each, vec_add(top, vec_log(sum)));
     for (int r = 0; r < STRIP; r++) lse[(int64_t)r * t->heads] = each[r];
     if (t->drop.on) cpu_keep_strip(t, s, kept, x->head, strip, g);
-    const strip_mix m = { strip->count, strip->column, x->v, s, share, at, t->width, (float *)t->args->out + row * t->width + at,
-                          x->soon };
+    const strip_mix m = {
+        strip->count, strip->column, x->v, s, share, at, t->width, (float *)t->args->out + row * t->width + at, x->soon
+    };
     return !vec_has_nan(mix(&m, t->dim, cpu_streams(t)));
 }
 

@@ -147,7 +147,8 @@ START_TEST(nothing_changes_a_bit)
             attend(&x, at, 1, 1, _i, drop * 0.2, 0, want);
             for (int i = 0; i < GSA_COUNT(threads); i++) {
                 attend(&x, at, threads[i], 1 + (i + _i) % MOST, _i, drop * 0.2, 0, got);
-                ck_assert_msg(memcmp(want, got, sizeof got) == 0, "%d threads, %d examples", threads[i], 1 + (i + _i) % MOST);
+                ck_assert_msg(memcmp(want, got, sizeof got) == 0, "%d threads, %d examples", threads[i],
+                              1 + (i + _i) % MOST);
             }
         }
 }
@@ -180,6 +181,7 @@ int main(int argc, char **argv)
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
     static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(kinds)) };
     static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(kinds)) };
-    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120), GSA_CASE("odd", odd, 120) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120),
+                                      GSA_CASE("odd", odd, 120) };
     return gsa_run_suite("cpu_strips", cases, GSA_COUNT(cases), argc, argv);
 }
