@@ -46,8 +46,10 @@ static int64_t bytes_of(const cpu_tile *tile)
 /* A tile at `row` takes no more: clusters are at most runs, columns and labels bounded by edges, all of them by what a tile may hold. */
 static int64_t most_of_tile(const gsa_edges *e, int64_t row)
 {
-    const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row], edges = e->edge_offset[row + LANES] - e->edge_offset[row];
-    const int64_t columns = ref_smaller(GSA_CPU(tile_columns)(edges), TILE_COLUMNS), placed = ref_smaller(columns, TILE_PLACED);
+    const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row],
+                  edges = e->edge_offset[row + LANES] - e->edge_offset[row];
+    const int64_t columns = ref_smaller(GSA_CPU(tile_columns)(edges), TILE_COLUMNS),
+                  placed = ref_smaller(columns, TILE_PLACED);
     const int64_t strips = LANES == 16 ? QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM) : 0;
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;

@@ -159,8 +159,8 @@ typedef struct window {
     int32_t half, shared, odd, patchy;
 } window;
 static const window whole; /* no window: every row reads all (make_whole) */
-static const window windows[] = { { 1, 0, 0, 0 },   { 5, 0, 0, 0 },  { 5, 7, 0, 0 },  { 16, 3, 0, 0 }, { 64, 0, 0, 0 },
-                                  { 64, 7, 20, 0 }, { 30, 7, 0, 2 }, { 64, 0, 0, 5 } };
+static const window windows[] = { { 1, 0, 0, 0 },  { 5, 0, 0, 0 },   { 5, 7, 0, 0 },  { 16, 3, 0, 0 },
+                                  { 64, 0, 0, 0 }, { 64, 7, 20, 0 }, { 30, 7, 0, 2 }, { 64, 0, 0, 5 } };
 
 static void make_windows(rig *r, window w)
 {
@@ -176,7 +176,8 @@ static void make_windows(rig *r, window w)
             for (int32_t at = low; w.patchy && at < end; at += 2) {
                 const uint32_t chance = ((uint32_t)row * 73u + (uint32_t)at * 179u) * 2654435761u >> 16;
                 if (chance % (uint32_t)w.patchy == 0) continue;
-                edges_run(&r->maker, (gsa_run){ at, end - at < 2 ? 1 : 2, 1, (int32_t)(chance >> 4 & 3), (int32_t)(chance >> 7 & 1), 0 });
+                edges_run(&r->maker, (gsa_run){ at, end - at < 2 ? 1 : 2, 1, (int32_t)(chance >> 4 & 3),
+                                                (int32_t)(chance >> 7 & 1), 0 });
             }
             if (w.patchy) continue;
             edges_run(&r->maker, (gsa_run){ row, 1, 1, 2, 0, 0 });

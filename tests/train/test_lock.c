@@ -268,9 +268,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test folders[] = { GSA_TEST(one_at_a_time), GSA_TEST(what_is_no_lock_is_left_alone),
+    static const gsa_test folders[] = { GSA_TEST(one_at_a_time),     GSA_TEST(what_is_no_lock_is_left_alone),
                                         GSA_TEST(a_lock_may_vanish), GSA_TEST(many_come_and_go),
-                                        GSA_TEST(runs_are_refused), GSA_TEST(a_mean_is_written_alone) };
+                                        GSA_TEST(runs_are_refused),  GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
     static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
     return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);
