@@ -1,14 +1,8 @@
-/* tile_score.c - the scores of a strip.
- *
- * Lane b of turned vector i is of row i ^ (b % 4): what the four vectors of sums have of one row stands in lanes of all of them, and one
- * shuffle brings each into its place, where rows as they are would need two. */
+/* tile_score.c - the scores of a strip. */
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/tile_strip.h"
-
-typedef struct turned { /* four rows of a head, turned */
-    vec part[STRIP][SLICE];
-} turned;
+#include "kernels/cpu/tile_turned.h"
 
 typedef struct products { /* of the rows with x[place[i]] + at, to which r[label[i]] is added */
     int32_t places;       /* a multiple of QUADS */
@@ -23,49 +17,19 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
  * with what was looked up. */
 enum { BARE, MASKED, LABELLED, LOOKED_UP };
 
-CPU_INLINE void turn_slice(turned *to, const float *x, int64_t stride, float scale, int vectors, int whole, lanes end)
-{
-    const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
-    CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        vec row[STRIP], two[STRIP];
-        CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) row[r] = vec_mul(cpu_piece(x + r * stride, v, vectors, whole, end), vec_all(scale));
-        CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
-        CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) to->part[r][v] = vec_keep(high, two[r ^ 2], two[r]);
-    }
-}
-
 /* Four rows x + r stride. */
-static void turn(turned *to, const float *x, int64_t stride, float scale, int32_t dim)
+static void turn(cpu_turned *to, const float *x, int64_t stride, float scale, int32_t dim)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
-#define TURN(vectors, whole) turn_slice(to, x, stride, scale, vectors, whole, cut.end)
+#define TURN(vectors, whole) cpu_turn_four(to, x, stride, scale, vectors, whole, cut.end)
     CPU_BY_CUT(cut, TURN)
 #undef TURN
 }
 
-/* Of each quad: the products of the rows, in part. */
-CPU_INLINE vec four_rows(const turned *q, const float *x, const float *r, int labelled, int vectors, int whole, lanes end)
+CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *p, cpu_soon *soon, vec top, int how,
+                              int vectors, int whole, lanes end)
 {
-    vec sum[STRIP];
-    CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        vec k = cpu_piece(x, v, vectors, whole, end);
-        if (labelled) k = vec_add(k, cpu_piece(r, v, vectors, whole, end));
-        k = vec_held(k);
-        CPU_UNROLL
-        for (int i = 0; i < STRIP; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
-    }
-    return vec_add(vec_add(sum[0], vec_swap_one(sum[1])), vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
-}
-
-CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, cpu_soon *soon, vec top, int how, int vectors,
-                              int whole, lanes end)
-{
-    turned q;
+    cpu_turned q;
     CPU_UNROLL
     for (int i = 0; i < STRIP; i++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) q.part[i][v] = from->part[i][v];
@@ -73,8 +37,8 @@ CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, c
         vec w[QUADS];
         CPU_UNROLL
         for (int i = 0; i < QUADS; i++)
-            w[i] = four_rows(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL,
-                             how == LABELLED, vectors, whole, end);
+            w[i] = cpu_turned_dots(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL,
+                                   how == LABELLED, vectors, whole, end);
         vec sum = vec_fold(w);
         if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
         if (how != BARE) {
@@ -88,7 +52,7 @@ CPU_INLINE vec multiply_slice(float *s, const turned *from, const products *p, c
 }
 
 /* s[i][r] for all places; returns the larger of `top` and the scores. */
-static vec multiply(float *s, const turned *q, const products *p, cpu_soon *soon, int32_t dim, vec top, int how)
+static vec multiply(float *s, const cpu_turned *q, const products *p, cpu_soon *soon, int32_t dim, vec top, int how)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
 #define SCORE_BARE(vectors, whole)      top = multiply_slice(s, q, p, soon, top, BARE, vectors, whole, cut.end)
@@ -112,7 +76,7 @@ static float bias_of(const cpu_strips *x, int32_t label)
 }
 
 /* of[i][r] = scale q_r . r_l + b_l of the labels that are wanted. */
-static void score_wanted(cpu_strips *x, const cpu_strip *strip, const turned *q)
+static void score_wanted(cpu_strips *x, const cpu_strip *strip, const cpu_turned *q)
 {
     const ref_attend *t = x->t;
     const products labels = { .places = cpu_whole_quads(strip->labels), .place = strip->wanted, .x = x->r };
@@ -165,7 +129,7 @@ vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s)
     const int64_t at = (int64_t)x->head * t->dim, row = x->tile->row + STRIP * g;
     const int labelled = x->tile->labels > 0;
     products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, x->more };
-    turned q;
+    cpu_turned q;
     vec top = vec_all(-FLT_MAX);
     turn(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
     if (strip->labels > 0) score_wanted(x, strip, &q), look_up(x, strip);
