@@ -38,7 +38,7 @@ typedef struct gsa_dropout {
 /* One source kind's plane. Kinds that hold one value may point to the same plane. */
 typedef struct gsa_part {
     const void *k, *v; /* [part_rows[kind], heads * head_dim]; aggregate ops read `v` alone */
-    void *dk, *dv;     /* NULL: no gradient wanted */
+    void *dk, *dv;     /* NULL: no gradient wanted; of one kind two planes, even where k and v are one */
 } gsa_part;
 
 /* o_u = sum_e m_e p_e v_e,  p = softmax over the in-edges e=(v->u, label l) of u of  s_e = scale q_u.(k_v + r_l) + b_{l,h}

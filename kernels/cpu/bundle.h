@@ -6,9 +6,9 @@
  * of a row knows beside which others it stood. Rows wait on shelves, by their number of edges, until there are BUNDLE_ROWS of them; rows
  * that are left over at the end go together, their missing places at -inf.
  *
- * A row of one edge has the weight 1: out = v, lse = s (at once where heads are whole vectors by fours); ds = p (do.v - do.o) = 0, so that dv += do
- * is its whole gradient, and neither its
- * query nor its key is read backward (with dropout out = m v and dv += m do). Where s or do.v is not finite it goes the long way, for 0 times infinity is not 0. */
+ * A row of one edge has the weight 1: out = v, lse = s (at once where heads are whole vectors by fours); ds = p (do.v - do.o) = 0, so that
+ * dv += do is its whole gradient, and neither its query nor its key is read backward (with dropout out = m v and dv += m do). Where s or do.v is
+ * not finite it goes the long way, for 0 times infinity is not 0. */
 #ifndef GSA_CPU_BUNDLE_H
 #define GSA_CPU_BUNDLE_H
 #include "kernels/cpu/band.h"

@@ -44,12 +44,12 @@ static int64_t bytes_of(const cpu_tile *tile)
 }
 
 /* A tile at `row` takes no more: clusters are at most runs, columns and labels bounded by edges, all of them by what a tile may hold. */
-static int64_t most_of_tile(const gsa_edges *e, int64_t row)
+static int64_t most_of_tile(const gsa_edges *e, int64_t row, int labelled)
 {
     const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row],
                   edges = e->edge_offset[row + LANES] - e->edge_offset[row];
     const int64_t columns = ref_smaller(GSA_CPU(tile_columns)(edges), TILE_COLUMNS),
-                  placed = ref_smaller(columns, TILE_PLACED);
+                  placed = labelled ? ref_smaller(columns, TILE_PLACED) : 0;
     const int64_t strips = LANES == 16 ? QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM) : 0;
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
@@ -60,12 +60,12 @@ static int64_t most_of_tile(const gsa_edges *e, int64_t row)
 }
 
 /* The tiles of a stretch take no more. */
-static int64_t most_bytes(const gsa_edges *e, const stretch *s)
+static int64_t most_bytes(const gsa_edges *e, const stretch *s, int labelled)
 {
     int64_t bytes = 0;
     for (int64_t row = s->first; row < s->last && e->row_local && e->row_example; row++) {
         if (!GSA_CPU(tile_starts)(e, row, s->end)) continue;
-        bytes += most_of_tile(e, row);
+        bytes += most_of_tile(e, row, labelled);
         row += LANES - 1;
     }
     return bytes;
@@ -206,7 +206,7 @@ static int find_tiles(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
     x.stretch = gsa_alloc(b->system, (size_t)x.count, sizeof *x.stretch);
     if (x.stretch) {
         cut_all(e, x.stretch);
-        for (int64_t i = 0; i < x.count; i++) x.stretch[i].at = bytes, bytes += most_bytes(e, &x.stretch[i]);
+        for (int64_t i = 0; i < x.count; i++) x.stretch[i].at = bytes, bytes += most_bytes(e, &x.stretch[i], plan->labelled);
         plan->tiles = gsa_alloc(b->system, (size_t)bytes, 1);
     }
     const int made = plan->at && plan->tiles;

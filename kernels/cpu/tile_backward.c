@@ -77,16 +77,19 @@ static void score_block(tile_head *x, const cpu_columns *c)
     cpu_score_tile(t, x->tile, c, x->ds, (const float *)t->args->dout + x->at, 1, x->doutt, c->v, x->column, x->soon);
 }
 
-static void add_label_scores(tile_head *x, const cpu_columns *c, float *s)
+/* Returns `odd`, NaN where a score is not finite before its label's is added: a bias of -inf is as good as any. */
+static vec add_label_scores(tile_head *x, const cpu_columns *c, float *s, vec odd)
 {
     const cpu_pair *pair = x->tile->pair + x->pair, *end = x->tile->pair + x->tile->pairs;
     for (int32_t i = 0; i < c->count; i++, s += LANES) {
         vec sum = vec_load(s);
+        odd = vec_fma(sum, vec_zero(), odd);
         for (; pair < end && pair->column == c->first + i; pair++)
             sum = vec_add_where(lanes_of_bits(pair->rows), sum, vec_load(x->of + pair->label * LANES));
         vec_store(s, sum);
     }
     x->pair = (int32_t)(pair - x->tile->pair);
+    return odd;
 }
 
 /* p and ds, scaled, of a block of columns from what they score; 0 when something is not finite. */
@@ -96,11 +99,12 @@ static int slopes(tile_head *x, const cpu_columns *c, float *p, float *ds)
     const vec scale = vec_all(t->scale);
     vec odd = vec_mul(vec_add(x->lse, x->inner), vec_zero());
     if (t->drop.on) cpu_keep_columns(t, ds, x->kept, x->head, c->first, c->count);
-    if (x->tile->labels > 0) add_label_scores(x, c, p);
-    float *all = x->tile->labels > 0 ? x->all + c->first * LANES : ds;
+    const int labelled = x->tile->labels > 0;
+    if (labelled) odd = add_label_scores(x, c, p, odd);
+    float *all = labelled ? x->all + c->first * LANES : ds;
     for (int32_t i = 0; i < c->count; i++) {
         const vec s = vec_load(p + i * LANES), g = vec_load(ds + i * LANES);
-        odd = vec_fma(s, vec_zero(), vec_fma(g, vec_zero(), odd));
+        odd = vec_fma(labelled ? vec_zero() : s, vec_zero(), vec_fma(g, vec_zero(), odd));
         const vec weight = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
         const vec slope = vec_mul(weight, vec_sub(g, x->inner));
         vec_store(p + i * LANES, weight);
@@ -227,7 +231,7 @@ void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
 {
     cpu_kept_tile kept;
     tile_sources sources;
-    const int strips = tile->strips > 0 && t->dim <= SLICE * LANES;
+    const int strips = cpu_by_strips(t, tile);
     if (strips) find_sources(t, tile, &sources);
     for (int32_t h = reading->first; h < reading->last; h++) {
         tile_head x;
