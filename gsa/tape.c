@@ -31,6 +31,7 @@ static int arena_grow(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
     if (size < bytes) size = bytes;
     *chunk = (gsa_chunk_list){ arena->chunks, chunk_memory(tape, device, size), size, 0 };
     if (!chunk->at && size > bytes) chunk->at = chunk_memory(tape, device, chunk->size = bytes);
+    if (!chunk->at && device && gsa_tape_yield_ahead(tape)) chunk->at = chunk_memory(tape, device, chunk->size = bytes);
     if (!chunk->at) {
         gsa_release(tape->system, chunk);
         return 0;

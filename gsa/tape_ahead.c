@@ -74,6 +74,15 @@ void gsa_tape_turn_ahead(gsa_tape *tape)
     gsa_tape_check(tape, tape->backend->upload_arrive(tape->backend));
 }
 
+int gsa_tape_yield_ahead(gsa_tape *tape)
+{
+    gsa_staged *s = next_room(tape);
+    if (!s->at || s->used > 0) return 0;
+    tape->backend->free(tape->backend, s->at);
+    s->at = NULL, s->bytes = 0;
+    return tape->ahead.full = 1;
+}
+
 /* Nothing is on its way any more when the memory is another's. */
 void gsa_tape_close_ahead(gsa_tape *tape)
 {

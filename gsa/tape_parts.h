@@ -92,6 +92,8 @@ static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char
 /* At a reset: what was uploaded ahead is this round's, where it was expected. */
 void gsa_tape_turn_ahead(gsa_tape *tape);
 void gsa_tape_close_ahead(gsa_tape *tape);
+/* Where tensors want the memory: gives back the room that nothing was offered for yet; 0: there is none. */
+int gsa_tape_yield_ahead(gsa_tape *tape);
 /* Where these bytes stand already, or NULL. */
 void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes);
 /* Bytes of rows x cols reals, or -1 on overflow. */

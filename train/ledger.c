@@ -56,7 +56,9 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
                                            .tokens = t->counts.tokens,
                                            .step_steps = t->step_steps,
                                            .step_tokens = t->step_tokens,
-                                           .applied = t->optimiser.steps };
+                                           .applied = t->optimiser.steps,
+                                           .offered_steps = t->offered_steps,
+                                           .graph_steps = t->graph_steps };
     return status;
 }
 
@@ -114,6 +116,7 @@ static void set_back(gsa_trainer *t, const gsa_ledger_step *s)
 {
     t->counts.step = s->step, t->counts.cursor = s->cursor, t->counts.tokens = s->tokens;
     t->step_steps = s->step_steps, t->step_tokens = s->step_tokens;
+    t->offered_steps = s->offered_steps, t->graph_steps = s->graph_steps;
 }
 
 /* The last step that ran: its gradients still stand. */

@@ -34,7 +34,7 @@ enum { GSA_LEDGER_STEPS = 128, GSA_LEDGER_BYTES = 4096 };
 typedef struct gsa_ledger_step {
     int64_t at; /* byte of the norm, a double; the losses of the pieces follow in the backend's real type */
     int64_t pieces, targets;
-    int64_t step, cursor, tokens, step_steps, step_tokens, applied; /* as they were before the step */
+    int64_t step, cursor, tokens, step_steps, step_tokens, applied, offered_steps, graph_steps; /* as they were before the step */
 } gsa_ledger_step;
 typedef struct gsa_ledger {
     char *at, *host;            /* [bytes]: the backend's memory, and where it is read to */

@@ -294,6 +294,8 @@ static void bad_steps(void)
     const told skipped_late = run_in("cuda-graphs", SIMT_LATE, NULL, NULL, late),
                ref = run_in("ref", SIMT_AT_ONCE, NULL, NULL, often);
     same(&skipped, &skipped_late, "skipped, read late");
+    const double graphs = number(&skipped_late, "graph_steps"); /* a step that runs again is one step */
+    check(graphs > 0 && graphs <= STEPS, "%g of %d steps as graphs", graphs, STEPS);
     check(number(&ref, "skipped_steps") == 3 && fabs(number(&ref, "dev_mse") - number(&skipped, "dev_mse")) <= 1e-4,
           "skipped: dev_mse %g, by ref %g", number(&skipped, "dev_mse"), number(&ref, "dev_mse"));
     spoil(0, 0, 0, 0);
