@@ -9,7 +9,7 @@ struct gsa_chunk_list {
     char *at;
     int64_t size, used;
 };
-enum { ALIGN = 64, FIRST_CHUNK = 1 << 20 };
+enum { ALIGN = 64, PAGE = 1 << 12, FIRST_CHUNK = 1 << 20 };
 
 static void *chunk_memory(gsa_tape *tape, int device, int64_t bytes)
 {
@@ -70,9 +70,10 @@ static void arena_reset(gsa_tape *tape, gsa_arena *arena)
     if (arena->chunks) arena->chunks->used = 0;
 }
 
+/* Arrays of whole pages stand a line apart: rows of one number would meet in the same sets of a cache (kernels/ref/memory.c). */
 static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
-    const int64_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    const int64_t lines = (bytes + ALIGN - 1) / ALIGN, need = (lines + (lines % (PAGE / ALIGN) == 0)) * ALIGN;
     if (!arena->chunks || arena->chunks->size - arena->chunks->used < need)
         if (!arena_grow(tape, arena, need)) return NULL;
     char *at = arena->chunks->at + arena->chunks->used;
@@ -83,7 +84,7 @@ static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 static void *take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
     if (tape->failed || bytes == 0) return NULL;
-    void *at = bytes > 0 && bytes <= INT64_MAX - ALIGN ? arena_take(tape, arena, bytes) : NULL;
+    void *at = bytes > 0 && bytes <= INT64_MAX - 2 * ALIGN ? arena_take(tape, arena, bytes) : NULL;
     if (!at)
         gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
                       arena == &tape->device ? "tensor" : "host", (long long)bytes, (long long)arena->total);

@@ -6,6 +6,7 @@
 typedef struct gsa_ref_state {
     void *scratch; /* grows only; lives until release. One op at a time uses it */
     int64_t scratch_bytes;
+    uint32_t large; /* blocks that were handed out */
 } gsa_ref_state;
 
 void gsa_ref_fill_memory(gsa_backend *b);
