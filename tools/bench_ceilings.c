@@ -50,7 +50,7 @@ static int64_t larger(int64_t a, int64_t b)
 static void measure_reading(gsa_team *team, gsa_trial *trial, gsa_ceilings *c)
 {
     /* of the first two each thread has its own */
-    static const int64_t sizes[GSA_CEILING_SIZES] = { 1 << 14, PRIVATE, 1 << 23, 1 << 25, LARGEST };
+    static const int64_t sizes[GSA_CEILING_SIZES] = { 1 << 14, PRIVATE, 1 << 23, 1 << 25, 1 << 26, LARGEST };
     for (int i = 0; i < GSA_CEILING_SIZES; i++) {
         trial->bytes = i < 2 ? sizes[i] : larger(sizes[i] / c->threads, PRIVATE);
         trial->repeats = larger(1, VOLUME / trial->bytes);

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include "verbs.h"
 
-enum { GSA_CEILING_SIZES = 5 };
+enum { GSA_CEILING_SIZES = 6 };
 
 typedef struct gsa_ceilings {
     int threads;                      /* 0: not known (no vectors) */
