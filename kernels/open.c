@@ -14,16 +14,21 @@ typedef struct cuda_wish {
     int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
 } cuda_wish;
 
-/* Where one begins another the longer one holds. */
+static const char *const cuda_words[] = { "-graphs", "-bf16", "-cusparse", "-tensor", "-tf32", "-windows" };
+enum { GRAPHS, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
+#define CUDA_WORDS "-graphs, -bf16 and -windows, -tensor, -tf32 or -cusparse (the last two not with -bf16), in any order"
+
 static const struct {
-    const char *word;
+    unsigned words; /* bits */
     int attention;
-} cuda_words[] = {
-    { "-bf16", GSA_CUDA_BF16 },         { "-bf16-tensor", GSA_CUDA_BF16_TENSOR }, { "-bf16-windows", GSA_CUDA_BF16_WINDOWS },
-    { "-cusparse", GSA_CUDA_CUSPARSE }, { "-tensor", GSA_CUDA_TENSOR },           { "-tf32", GSA_CUDA_TF32 },
-    { "-windows", GSA_CUDA_WINDOWS }
-};
-#define CUDA_WORDS "-bf16, -bf16-tensor, -bf16-windows, -cusparse, -tensor, -tf32 or -windows"
+} cuda_ways[] = { { 0, -1 },
+                  { 1 << BF16, GSA_CUDA_BF16 },
+                  { 1 << CUSPARSE, GSA_CUDA_CUSPARSE },
+                  { 1 << TENSOR, GSA_CUDA_TENSOR },
+                  { 1 << TF32, GSA_CUDA_TF32 },
+                  { 1 << WINDOWS, GSA_CUDA_WINDOWS },
+                  { 1 << BF16 | 1 << TENSOR, GSA_CUDA_BF16_TENSOR },
+                  { 1 << BF16 | 1 << WINDOWS, GSA_CUDA_BF16_WINDOWS } };
 
 /* Bytes of `word` where the name goes on with it and then ends or has another; else 0. */
 static size_t begins_with(const char *name, const char *word)
@@ -32,24 +37,32 @@ static size_t begins_with(const char *name, const char *word)
     return strncmp(name, word, bytes) == 0 && (name[bytes] == 0 || name[bytes] == '-') ? bytes : 0;
 }
 
-/* 1 when the name is "cuda" and words, each wish once, in any order. */
-static int read_wish(const char *name, cuda_wish *wish)
+/* The words behind "cuda", each once, as bits; 0 when the name is another's. */
+static int read_words(const char *name, unsigned *words)
 {
-    *wish = (cuda_wish){ .attention = -1 };
+    *words = 0;
     size_t bytes = begins_with(name, "cuda");
     if (bytes == 0) return 0;
     for (name += bytes; *name; name += bytes) {
-        int attention = -1;
-        bytes = 0;
-        for (size_t i = 0; i < sizeof cuda_words / sizeof *cuda_words; i++) {
-            const size_t these = begins_with(name, cuda_words[i].word);
-            if (these > bytes) bytes = these, attention = cuda_words[i].attention;
-        }
-        if (attention >= 0 && wish->attention < 0) wish->attention = attention;
-        else if (attention < 0 && !wish->graphs && (bytes = begins_with(name, "-graphs")) > 0) wish->graphs = 1;
-        else return 0;
+        int word = 0;
+        while (word < WORDS && (bytes = begins_with(name, cuda_words[word])) == 0) word++;
+        if (word == WORDS || *words >> word & 1) return 0;
+        *words |= 1u << word;
     }
     return 1;
+}
+
+/* 1 when the name is "cuda" and words, each wish once, in any order. */
+static int read_wish(const char *name, cuda_wish *wish)
+{
+    unsigned words;
+    if (!read_words(name, &words)) return 0;
+    wish->graphs = words >> GRAPHS & 1;
+    for (size_t i = 0; i < sizeof cuda_ways / sizeof *cuda_ways; i++) {
+        wish->attention = cuda_ways[i].attention;
+        if (cuda_ways[i].words == (words & ~(1u << GRAPHS))) return 1;
+    }
+    return 0;
 }
 
 static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real, gsa_backend **backend,
@@ -91,6 +104,5 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
     cuda_wish wish;
     if (read_wish(device, &wish)) return open_wish(system, &wish, real, backend, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "device '%s': expected cpu, ref, auto, or cuda and behind it -graphs, one of " CUDA_WORDS ", or both",
-                    device);
+                    "device '%s': expected cpu, ref, auto, or cuda and behind it, where wanted, " CUDA_WORDS, device);
 }

@@ -52,20 +52,46 @@ static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, cons
                     option->high);
 }
 
-/* 1 when `text` is the choice that `at` begins with: letters as they stand, what is in brackets or not. */
-static int is_this(const char *at, const char *text)
+/* ---- choices: "a|b[-c][-d]|e"; a choice is a word and others behind it, which begin with "-" */
+/* Bytes of the word at `at`, 0 at the end of the choice. */
+static size_t word_bytes(const char *at)
 {
-    while (*at && *at != '|') {
-        if (*at == '[') {
-            const size_t part = strcspn(at, "]") - 1;
-            if (strncmp(at + 1, text, part) == 0) text += part;
-            at += part + 2;
-        } else if (*at++ != *text++) return 0;
-    }
-    return *text == 0;
+    return *at && *at != '|' ? 1 + strcspn(at + 1, "-[]|") : 0;
 }
 
-/* 1 when `text` is one of "a|b[-c]|d": a, b, b-c, d. */
+/* The word behind the one at `at`. */
+static const char *next_word(const char *at, int *optional)
+{
+    at += word_bytes(at);
+    at += *at == ']';
+    *optional = *at == '[';
+    return at + *optional;
+}
+
+/* 1 when the word is among those of the choice behind its first one. */
+static int has_word(const char *choice, const char *word)
+{
+    const size_t bytes = word_bytes(word);
+    int optional;
+    for (const char *at = next_word(choice, &optional); word_bytes(at); at = next_word(at, &optional))
+        if (word_bytes(at) == bytes && strncmp(at, word, bytes) == 0) return 1;
+    return 0;
+}
+
+/* 1 when `text` is the choice: its first word, then the others in any order and each once, those in brackets or not. */
+static int is_this(const char *choice, const char *text)
+{
+    const size_t first = word_bytes(choice);
+    int optional;
+    if (word_bytes(text) != first || strncmp(choice, text, first) != 0 || strpbrk(text, "[]|")) return 0;
+    for (const char *word = text + first; *word; word += word_bytes(word))
+        if (!has_word(choice, word) || has_word(word, word)) return 0;
+    for (const char *at = next_word(choice, &optional); word_bytes(at); at = next_word(at, &optional))
+        if (!optional && !has_word(text, at)) return 0;
+    return 1;
+}
+
+/* 1 when `text` is one of "a|b[-c][-d]|e": a, b, b-c, b-d-c and so on. */
 static int is_choice(const char *choices, const char *text)
 {
     for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|')
