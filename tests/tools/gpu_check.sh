@@ -192,6 +192,8 @@ turn 0 --part tests --resume
 never '"out of time"'
 
 # what it cannot make out
+(PATH=$base "$source/tools/gpu-check" --part nope) >"$work/said" 2>&1 && fail "--part nope is taken"
+tells "gpu-check: --part nope: expected one of build tests sanitizer kernels train peers"
 for words in "--part all" "--part" "--speed 9" "--out" "--seconds ten" "--packages none" "--sst none" "--out none/check.json"; do
     # shellcheck disable=SC2086
     (PATH=$base "$source/tools/gpu-check" $words) >"$work/said" 2>&1 && fail "$words is taken"
