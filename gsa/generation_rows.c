@@ -14,8 +14,8 @@ static int pool_reserve(gsa_generation *g, gsa_tape *tape, gsa_kept *pool, int64
     const int64_t room = more(pool->room, rows > 64 ? rows : 64), bytes = gsa_tape_bytes(tape, room, pool->x.cols);
     void *at = bytes >= 0 ? g->backend->alloc(g->backend, bytes) : NULL;
     if (!at) {
-        gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: %lld rows of %lld numbers that generation keeps",
-                      (long long)room, (long long)pool->x.cols);
+        gsa_error why = { 0 };
+        gsa_tape_fail(tape, gsa_backend_no_memory(g->backend, "rows that generation keeps", bytes, &why), "%s", why.text);
         return 0;
     }
     const int64_t old = gsa_tape_bytes(tape, pool->x.rows, pool->x.cols);

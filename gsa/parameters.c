@@ -108,11 +108,11 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
     p->name = gsa_copy_text(ps->system, name);
     if (!p->name) return gsa_out_of_memory(error, name, (int64_t)strlen(name) + 1);
     p->value.data = b->alloc(b, bytes);
-    if (!p->value.data) return gsa_out_of_memory(error, name, bytes);
+    if (!p->value.data) return gsa_backend_no_memory(b, name, bytes, error);
     if (!(p->flags & GSA_FROZEN)) {
         p->value.wants_grad = 1;
         p->value.grad = b->alloc(b, bytes);
-        if (!p->value.grad) return gsa_out_of_memory(error, name, bytes);
+        if (!p->value.grad) return gsa_backend_no_memory(b, name, bytes, error);
         if (b->zero_fill(b, p->value.grad, bytes) != GSA_OK) return gsa_fail(error, b->error.status, "%s", b->error.text);
     }
     const gsa_status status = p->value.grad && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error) : GSA_OK;

@@ -81,13 +81,21 @@ static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
     return at;
 }
 
+static void no_memory(gsa_tape *tape, const gsa_arena *arena, int64_t bytes)
+{
+    gsa_error why = { 0 };
+    const gsa_backend *b = tape->backend;
+    if (arena == &tape->host || b->shares_host_memory)
+        gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
+                      arena == &tape->device ? "tensor" : "host", (long long)bytes, (long long)arena->total);
+    else gsa_tape_fail(tape, gsa_backend_no_memory(b, "tensors", bytes, &why), "%s", why.text);
+}
+
 static void *take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
     if (tape->failed || bytes == 0) return NULL;
     void *at = bytes > 0 && bytes <= INT64_MAX - 2 * ALIGN ? arena_take(tape, arena, bytes) : NULL;
-    if (!at)
-        gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
-                      arena == &tape->device ? "tensor" : "host", (long long)bytes, (long long)arena->total);
+    if (!at) no_memory(tape, arena, bytes);
     return at;
 }
 

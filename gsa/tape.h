@@ -65,6 +65,8 @@ const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes);
 gsa_status gsa_tape_ahead(gsa_tape *tape, const void *host, int64_t bytes, gsa_error *error);
 void gsa_tape_expect(gsa_tape *tape, int as_offered);
 void gsa_tape_forget_ahead(gsa_tape *tape);
+/* The sentence with which the backend had no memory for that, once; then NULL: everything is uploaded in its turn from there on. */
+const char *gsa_tape_refused(gsa_tape *tape);
 /* Bytes of tensors, gradients and scratch that a round of the tape has taken at most, host and backend together. What it holds is
  * less than twice that. */
 int64_t gsa_tape_peak(const gsa_tape *tape);

@@ -44,7 +44,22 @@ void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes)
     return NULL;
 }
 
-/* No room is no failure: then nothing goes ahead any more. */
+/* No memory is no failure: then nothing goes ahead any more, and it is said why. */
+static void give_up(gsa_tape *tape)
+{
+    gsa_ahead *a = &tape->ahead;
+    a->full = 1;
+    a->refused = tape->backend->error;
+}
+
+static void give_rooms(gsa_tape *tape)
+{
+    for (int i = 0; i < 2; i++) {
+        if (tape->ahead.room[i].at) tape->backend->free(tape->backend, tape->ahead.room[i].at);
+        tape->ahead.room[i] = (gsa_staged){ 0 };
+    }
+}
+
 static void grow(gsa_tape *tape, gsa_staged *s)
 {
     gsa_backend *b = tape->backend;
@@ -54,7 +69,21 @@ static void grow(gsa_tape *tape, gsa_staged *s)
     s->at = b->alloc(b, s->bytes);
     if (s->at) return;
     s->bytes = 0;
-    tape->ahead.full = 1;
+    give_up(tape);
+}
+
+/* What was given to the rooms is there; where the backend has no memory for its side of it, they are given back. */
+static void arrive(gsa_tape *tape)
+{
+    gsa_backend *b = tape->backend;
+    if (tape->ahead.full && !tape->ahead.room[0].at && !tape->ahead.room[1].at) return;
+    const gsa_status status = b->upload_arrive(b);
+    if (status != GSA_ERR_MEMORY) {
+        gsa_tape_check(tape, status);
+        return;
+    }
+    give_up(tape);
+    give_rooms(tape);
 }
 
 void gsa_tape_turn_ahead(gsa_tape *tape)
@@ -71,7 +100,15 @@ void gsa_tape_turn_ahead(gsa_tape *tape)
     s->count = 0;
     s->used = s->offered = 0;
     grow(tape, s);
-    gsa_tape_check(tape, tape->backend->upload_arrive(tape->backend));
+    arrive(tape);
+}
+
+const char *gsa_tape_refused(gsa_tape *tape)
+{
+    gsa_ahead *a = &tape->ahead;
+    if (a->refused.status == GSA_OK) return NULL;
+    a->refused.status = GSA_OK;
+    return a->refused.text;
 }
 
 int gsa_tape_yield_ahead(gsa_tape *tape)
@@ -87,7 +124,6 @@ int gsa_tape_yield_ahead(gsa_tape *tape)
 void gsa_tape_close_ahead(gsa_tape *tape)
 {
     gsa_backend *b = tape->backend;
-    if (tape->ahead.most > 0) b->upload_arrive(b);
-    for (int i = 0; i < 2; i++)
-        if (tape->ahead.room[i].at) b->free(b, tape->ahead.room[i].at);
+    if (tape->ahead.room[0].at || tape->ahead.room[1].at) b->upload_arrive(b);
+    give_rooms(tape);
 }

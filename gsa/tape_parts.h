@@ -43,6 +43,7 @@ typedef struct gsa_ahead {
     gsa_staged room[2];
     int now, expected, full; /* now: this round's room; full: there was no memory for one */
     int64_t most;            /* bytes that were offered for one round */
+    gsa_error refused;       /* why there was none; status GSA_OK: there was, or it was told */
 } gsa_ahead;
 
 struct gsa_tape {

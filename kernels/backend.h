@@ -113,7 +113,7 @@ struct gsa_backend {
     void (*release)(gsa_backend *b);
 
     /* ---- memory */
-    void *(*alloc)(gsa_backend *b, int64_t bytes); /* 64-byte aligned, not cleared; NULL: no memory */
+    void *(*alloc)(gsa_backend *b, int64_t bytes); /* 64-byte aligned, not cleared; NULL: no memory (gsa_backend_no_memory) */
     void (*free)(gsa_backend *b, void *at);
     gsa_status (*upload)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
     gsa_status (*download)(gsa_backend *b, void *to_host, const void *from, int64_t bytes);
@@ -227,7 +227,8 @@ struct gsa_backend {
 
     /* ---- uploads beside the work. NULL where an upload is no journey, and always together: callers upload in turn then.
      * upload_ahead is an upload that does not wait for the ops that were given before it. `to` is memory that was there at the last
-     * upload_arrive, and that no op was given since; ops may be given it after the next upload_arrive. from_host is free at return. */
+     * upload_arrive, and that no op was given since; ops may be given it after the next upload_arrive. from_host is free at return.
+     * upload_arrive: GSA_ERR_MEMORY, the first time alone, where there is no memory for the journey: callers upload in turn then. */
     gsa_status (*upload_ahead)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
     gsa_status (*upload_arrive)(gsa_backend *b);
 };
@@ -251,6 +252,10 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
                             gsa_error *error);
 
 void gsa_backend_release(gsa_backend *backend); /* NULL does nothing */
+
+/* What a caller says when `alloc` gave NULL: on a device its own sentence, with the bytes it asked, had free and has, behind `what`;
+ * GSA_ERR_MEMORY, or GSA_ERR_DEVICE where the device was found lost. */
+gsa_status gsa_backend_no_memory(const gsa_backend *backend, const char *what, int64_t bytes, gsa_error *error);
 
 /* What multiplies: "oneDNN 2.6.3", "CBLAS", "plain loops". */
 const char *gsa_gemm_library(void);

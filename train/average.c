@@ -24,7 +24,7 @@ gsa_status gsa_average_create(const gsa_system *system, gsa_parameters *paramete
         const int64_t bytes = values_of(p) * backend->real_bytes;
         if (!gsa_is_learned(p)) continue;
         average->mean[i] = backend->alloc(backend, bytes);
-        if (!average->mean[i]) return gsa_out_of_memory(error, "the mean of the weights", bytes);
+        if (!average->mean[i]) return gsa_backend_no_memory(backend, "the mean of the weights", bytes, error);
         const gsa_status status = backend->copy(backend, average->mean[i], p->value.data, bytes);
         if (status != GSA_OK) return failed(average, status, error);
     }

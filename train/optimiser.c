@@ -23,7 +23,7 @@ static gsa_status moment(gsa_optimiser *o, void **at, int64_t bytes, gsa_error *
 {
     gsa_backend *b = backend_of(o);
     *at = b->alloc(b, bytes > 0 ? bytes : 1);
-    if (!*at) return gsa_out_of_memory(error, "the optimiser's moments", bytes);
+    if (!*at) return gsa_backend_no_memory(b, "the optimiser's moments", bytes, error);
     return backend_failed(b, b->zero_fill(b, *at, bytes), error);
 }
 
@@ -61,7 +61,7 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
     o->control = b->alloc(b, CONTROL);
     o->bad = b->alloc(b, sizeof *o->bad);
     const int whole = o->first && o->second && o->moving && o->squares && o->control && o->bad;
-    gsa_status status = whole ? create_moments(o, error) : gsa_out_of_memory(error, "the optimiser", 1024);
+    gsa_status status = whole ? create_moments(o, error) : gsa_backend_no_memory(b, "the optimiser", 1024, error);
     if (status == GSA_OK) status = gsa_optimiser_resume(o, 0, error);
     if (status != GSA_OK) gsa_optimiser_release(o);
     return status;

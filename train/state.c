@@ -43,7 +43,7 @@ static gsa_status hold_best(gsa_trainer *t, gsa_error *error)
         const int64_t bytes = bytes_of(t, parameter(t, i));
         if (!gsa_is_learned(parameter(t, i))) continue;
         t->best[i] = b->alloc(b, bytes);
-        if (!t->best[i]) return gsa_out_of_memory(error, "the best model", bytes);
+        if (!t->best[i]) return gsa_backend_no_memory(b, "the best model", bytes, error);
     }
     return GSA_OK;
 }

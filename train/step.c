@@ -1,4 +1,5 @@
 #include "train/step.h"
+#include <stdio.h>
 
 static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *error)
 {
@@ -106,6 +107,16 @@ static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t 
     return status == GSA_OK ? backend_failed(b, ended, error) : status;
 }
 
+/* Where the next batch cannot go up beside a step: once. */
+static void say_refusal(gsa_trainer *t)
+{
+    char text[GSA_ERROR_SIZE + 64];
+    const char *why = gsa_tape_refused(t->session.model.tape);
+    if (!why) return;
+    snprintf(text, sizeof text, "batches are uploaded in their turn, not beside the step before: %s", why);
+    gsa_trainer_say(t, text);
+}
+
 gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
 {
     int64_t count;
@@ -118,6 +129,7 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     status = repeated_step(t, example, count, targets, error);
     if (status == GSA_OK) status = gsa_session_upload_ahead(&t->session, error);
     if (status != GSA_OK) return status;
+    say_refusal(t);
     gsa_ledger_close(t);
     t->counts.step++, t->counts.cursor++, t->step_steps++;
     t->counts.tokens += t->step_tokens - tokens;

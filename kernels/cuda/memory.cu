@@ -227,7 +227,11 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
     gsa_cuda_ahead *a = &s->ahead;
     GSA_TRY(check_bytes(b, "upload_arrive", 0));
     GSA_TRY(gsa_cuda_leave_capture(b));
-    if (!a->has_arrived) GSA_TRY(open_ahead(b, a));
+    const gsa_status opened = a->has_arrived ? GSA_OK : open_ahead(b, a);
+    if (opened != GSA_OK) {
+        gsa_cuda_enter_capture(b);
+        return opened;
+    }
     if (a->pending) {
         GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->arrived, a->ring.stream)));
         GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(s->stream, a->arrived, 0)));

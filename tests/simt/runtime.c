@@ -31,13 +31,17 @@ typedef struct block {
 
 static struct memory {
     block *blocks;
-    int64_t total, used, live, countdown;
+    int64_t total, used, live, countdown, pinnable, pinned;
     int devices, capability;
-} mem = { .total = INT64_C(1) << 30, .devices = 1, .capability = 90 };
+} mem = { .total = INT64_C(1) << 30, .pinnable = INT64_MAX, .devices = 1, .capability = 90 };
 
 void simt_memory(int64_t bytes)
 {
     mem.total = bytes;
+}
+void simt_pinnable(int64_t bytes)
+{
+    mem.pinnable = bytes;
 }
 void simt_fail_malloc(int64_t nth)
 {
@@ -82,6 +86,8 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     if (simt_allocation_fails()) return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
     if (!pinned && (int64_t)bytes > mem.total - mem.used)
         return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
+    if (pinned && (int64_t)bytes > mem.pinnable - mem.pinned)
+        return simt_fail(cudaErrorMemoryAllocation, 0, "no more host memory can be pinned");
     block *b = malloc(sizeof *b);
     unsigned char *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
     if (b == NULL || memory == NULL) abort();
@@ -90,6 +96,7 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     mem.blocks = b;
     mem.live++;
     if (!pinned) mem.used += (int64_t)bytes, HIDE(memory, bytes);
+    else mem.pinned += (int64_t)bytes;
     *at = memory;
     return cudaSuccess;
 }
@@ -104,7 +111,7 @@ static cudaError_t give(void *at, int pinned)
         block *b = *link;
         if (b->at != at || b->pinned != pinned) continue;
         *link = b->next;
-        if (!pinned) mem.used -= (int64_t)b->bytes;
+        *(pinned ? &mem.pinned : &mem.used) -= (int64_t)b->bytes;
         mem.live--;
         SHOW(b->at, b->bytes);
         free(b->at);
@@ -193,8 +200,17 @@ cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t strea
 }
 
 /* ---- devices, errors ------------------------------------------------------------------------------------------------- */
+/* SIMT_DEVICES=N, SIMT_MEMORY=BYTES: for programs that no test can call simt_devices and simt_memory in. */
+static void read_environment(void)
+{
+    const char *devices = getenv("SIMT_DEVICES"), *memory = getenv("SIMT_MEMORY");
+    if (devices) mem.devices = atoi(devices);
+    if (memory) mem.total = atoll(memory);
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    read_environment();
     *count = mem.devices;
     return mem.devices > 0 ? simt_sticky() : cudaErrorNoDevice;
 }
@@ -246,5 +262,5 @@ const char *cudaGetErrorName(cudaError_t error)
 }
 const char *cudaGetErrorString(cudaError_t error)
 {
-    return error == cudaSuccess ? "no error" : simt_message();
+    return error == cudaSuccess ? "no error" : *simt_message() ? simt_message() : cudaGetErrorName(error);
 }

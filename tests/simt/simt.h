@@ -125,6 +125,7 @@ const char *simt_message(void);                        /* "" or the sentence of 
 void simt_reset(void);                                 /* forget the sticky error: a device would need a new process */
 void simt_break(cudaError_t error);                    /* from now on every call fails so, as on a lost device */
 void simt_memory(int64_t bytes);                       /* the device has this much in all; default 1 GiB */
+void simt_pinnable(int64_t bytes);                     /* so much host memory can be pinned in all; default: any */
 void simt_fail_malloc(int64_t nth);                    /* the nth allocation from now on fails; 0: none */
 void simt_devices(int count);                          /* default 1 */
 void simt_capability(int capability);                  /* what devices say of themselves; default 90 */

@@ -119,14 +119,17 @@ typedef struct told {
     gsa_status status;
     gsa_error error;
     char result[4096];
-    double last; /* loss of the last report or epoch */
-    int reports;
+    double last;          /* loss of the last report or epoch */
+    int reports, in_turn; /* in_turn: how often it was said that batches wait their turn */
 } told;
 
 static void note_progress(void *context, const gsa_progress *p)
 {
     told *t = context;
-    if (p->kind == 2) return;
+    if (p->kind == 2) {
+        t->in_turn += strncmp(p->text, "batches are uploaded in their turn", 34) == 0;
+        return;
+    }
     t->last = p->loss;
     t->reports += p->kind == 0;
 }
@@ -329,11 +332,32 @@ static void no_memory(void)
         simt_memory(bytes);
         const told t = run_in("cuda", SIMT_LATE, NULL, NULL, sets);
         if (t.status == GSA_OK) same(&t, &whole, "with little memory");
-        else check(t.status == GSA_ERR_MEMORY, "%lld bytes: %s", (long long)bytes, t.error.text);
+        else
+            check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "bytes asked of device 0, which has") &&
+                      strstr(t.error.text, "bytes free of"),
+                  "%lld bytes: %s", (long long)bytes, t.error.text);
         refused += t.status != GSA_OK, ahead += t.status == GSA_OK && memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
     }
     simt_memory(INT64_C(1) << 30);
     check(refused > 0 && ahead > 0, "%d runs without memory, %d that went ahead", refused, ahead);
+}
+
+/* Stages of 4 MiB: the backend has two, uploads ahead want two more. Without them batches go up in their turn, which is said once. */
+static void no_pinned_memory(void)
+{
+    static const char *const sets[] = { "train.report_every=0", NULL };
+    const told whole = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
+    check(whole.in_turn == 0, "batches wait their turn without a reason");
+    for (int more = 0; more <= 3; more++)
+        for (int d = 0; d < 2; d++) {
+            simt_pinnable((INT64_C(2) + more) * (4 << 20) + (1 << 16));
+            const told t = run_in(d ? "cuda-graphs" : "cuda", SIMT_LATE, NULL, NULL, sets);
+            same(&t, &whole, "without pinned memory");
+            const int ahead = memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
+            check(ahead == (more >= 2) && t.in_turn == (more < 2), "%d stages: %s ahead, said %d times", 2 + more,
+                  ahead ? "goes" : "does not go", t.in_turn);
+        }
+    simt_pinnable(INT64_MAX);
 }
 
 static void lost(void)
@@ -358,6 +382,7 @@ int main(void)
     nothing_wrong_is_saved();
 #if defined(GSA_ON_EXECUTOR)
     no_memory();
+    no_pinned_memory();
     lost();
     check(simt_live() == 0, "%lld allocations are left", (long long)simt_live());
 #endif
