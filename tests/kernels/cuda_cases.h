@@ -61,6 +61,9 @@ void every_width(tally *t, const both *pair, int extra);
 void every_hub(tally *t, const both *pair, int extra);
 void every_topology(tally *t, const both *pair, int extra);
 
+/* Sums and means, as attend_pair. */
+void aggregate_hubs(tally *t, const both *pair);
+
 /* ---- the cases of other files */
 void bf16_case(tally *t);
 void crf_case(tally *t);

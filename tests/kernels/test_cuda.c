@@ -344,6 +344,7 @@ static void hubs_case(tally *t)
 {
     both pair = open_both();
     every_hub(t, &pair, 0);
+    aggregate_hubs(t, &pair);
     close_both(&pair);
 }
 
