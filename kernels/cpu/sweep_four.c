@@ -1,6 +1,7 @@
 /* sweep_four.c - both passes of four rows that read a range of one length each (sweep_four.h). */
 #include <float.h>
 #include <math.h>
+#include "kernels/cpu/band.h"
 #include "kernels/cpu/sweep_four.h"
 
 typedef struct four_heads { /* at most QUADS heads of the rows */
@@ -11,7 +12,7 @@ typedef struct four_heads { /* at most QUADS heads of the rows */
 int GSA_CPU(four_of)(const ref_attend *t, const int32_t *row, int64_t left, cpu_four *four)
 {
     if (left < FOUR || t->drop.on || t->dim == 0) return 0;
-    four->t = t;
+    four->t = t, four->ahead = 0;
     for (int i = 0; i < FOUR; i++) {
         const gsa_run *run = cpu_range(t->edges, row[i]);
         const gsa_part *part = &t->args->parts[run->kind];
@@ -26,54 +27,71 @@ int GSA_CPU(four_of)(const ref_attend *t, const int32_t *row, int64_t left, cpu_
     return 1;
 }
 
-/* w[e][0] <- of each four lanes the partial sums of a_i . x_i,e of a slice of a head, added to what stands there where `more`. */
-CPU_INLINE void dots_slice(vec (*w)[QUADS], const float *const *a, int64_t a_at, const float *const *x, int64_t x_at,
-                           int64_t step, int32_t places, int more, int vectors, int whole, lanes end)
+/* w[e][0] <- of each four lanes the partial sums of a_i . x_i,e of a slice of a head, added to what stands there where `more`; w[places][0]
+ * those of a_i . r_i, where r is not NULL. Asks for what stands `ahead` numbers behind a_i. */
+CPU_INLINE void dots_slice(vec (*w)[QUADS], const float *const *a, int64_t a_at, int64_t ahead, const float *const *x,
+                           int64_t x_at, int64_t step, const float *const *r, int64_t r_at, int32_t places, int more,
+                           int vectors, int whole, lanes end)
 {
     vec part[FOUR][SLICE];
-    for (int i = 0; i < FOUR; i++)
+    const float *row[FOUR];
+    CPU_UNROLL
+    for (int i = 0; i < FOUR; i++) {
+        row[i] = x[i] + x_at;
+        CPU_UNROLL
         for (int v = 0; v < vectors; v++) part[i][v] = cpu_piece(a[i] + a_at, v, vectors, whole, end);
-    for (int32_t e = 0; e < places; e++, x_at += step) {
-        vec sum[FOUR] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
-        for (int v = 0; v < vectors; v++)
-            for (int i = 0; i < FOUR; i++)
-                sum[i] = vec_fma(part[i][v], cpu_piece(x[i] + x_at, v, vectors, whole, end), sum[i]);
+        if (ahead) cpu_ask(a[i] + a_at, ahead, vectors);
+    }
+    for (int32_t e = 0; e < places + (r != NULL); e++) {
+        vec sum[FOUR];
+        if (e == places) CPU_UNROLL
+        for (int i = 0; i < FOUR; i++) row[i] = r[i] + r_at;
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) CPU_UNROLL
+        for (int i = 0; i < FOUR; i++) {
+            const vec y = cpu_piece(row[i], v, vectors, whole, end);
+            sum[i] = v ? vec_fma(part[i][v], y, sum[i]) : vec_mul(part[i][v], y);
+        }
+        CPU_UNROLL
+        for (int i = 0; i < FOUR; i++) row[i] += step;
         const vec fours = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
         w[e][0] = more ? vec_add(w[e][0], fours) : fours;
     }
 }
 
-/* s[e]: a_i . x_i,e of each head j in lane 4 j + i; x has the columns of one head alone where `flat`. */
-static void dots(const four_heads *g, vec *s, const float *const *a, const float *const *x, int flat, int32_t places)
+/* s[e]: a_i . x_i,e of each head j in lane 4 j + i; s[places]: a_i . r_i, where r is not NULL. Rows of x are `step` numbers apart. */
+static void dots(const four_heads *g, vec *s, const float *const *a, int64_t ahead, const float *const *x, int64_t step,
+                 const float *const *r, int32_t places)
 {
     const ref_attend *t = g->x->t;
-    vec w[FOUR_PLACES][QUADS];
+    const int32_t all = places + (r != NULL);
+    vec w[FOUR_PLACES + 1][QUADS];
     for (int32_t j = 0; j < QUADS; j++) {
         const int64_t at = (int64_t)(g->first + j) * t->dim;
-        for (int32_t e = 0; j >= g->heads && e < places; e++) w[e][j] = vec_zero();
+        for (int32_t e = 0; j >= g->heads && e < all; e++) w[e][j] = vec_zero();
         for (int32_t i = 0; j < g->heads && i < t->dim; i += SLICE * LANES) {
             const cpu_cut cut = cpu_cut_at(t->dim, i);
             vec(*const to)[QUADS] = (vec(*)[QUADS])(&w[0][j]);
 #define SLICE_OF(vectors, whole)                                                                                            \
-    dots_slice(to, a, at + i, x, flat ? i : at + i, flat ? 0 : t->width, places, i > 0, vectors, whole, cut.end)
+    dots_slice(to, a, at + i, ahead, x, at + i, step, r, i, places, i > 0, vectors, whole, cut.end)
             CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
         }
     }
-    for (int32_t e = 0; e < places; e++) s[e] = vec_fold(w[e]);
+    for (int32_t e = 0; e < all; e++) s[e] = vec_fold(w[e]);
 }
 
-static void scores(const four_heads *g, vec *s)
+/* The rows' scores; s[places] is written too. */
+static void scores(const four_heads *g, vec *s, int64_t ahead)
 {
     const cpu_four *x = g->x;
     const ref_attend *t = x->t;
     float bias[LANES] = { 0 };
-    vec shift = vec_zero();
-    if (t->r) dots(g, &shift, x->q, x->r, 1, 1);
     for (int32_t j = 0; t->bias && j < g->heads; j++)
         for (int i = 0; i < FOUR; i++) bias[4 * j + i] = t->bias[(int64_t)x->label[i] * t->heads + g->first + j];
-    dots(g, s, x->q, x->k, 0, x->places);
-    for (int32_t e = 0; e < x->places; e++) s[e] = vec_add(vec_mul(vec_add(s[e], shift), vec_all(t->scale)), vec_load(bias));
+    dots(g, s, x->q, ahead, x->k, t->width, t->r ? x->r : NULL, x->places);
+    const vec shift = t->r ? s[x->places] : vec_zero(), more = vec_load(bias);
+    for (int32_t e = 0; e < x->places; e++) s[e] = vec_add(vec_mul(vec_add(s[e], shift), vec_all(t->scale)), more);
 }
 
 static void exponents(vec *s, int32_t places)
@@ -125,8 +143,8 @@ static void forward_heads(const four_heads *g)
     const cpu_four *x = g->x;
     const ref_attend *t = x->t;
     float *out[FOUR], share[LANES], each[LANES];
-    vec s[FOUR_PLACES], top = vec_all(-FLT_MAX), sum = vec_zero();
-    scores(g, s);
+    vec s[FOUR_PLACES + 1], top = vec_all(-FLT_MAX), sum = vec_zero();
+    scores(g, s, x->ahead);
     for (int32_t e = 0; e < x->places; e++) top = vec_max(s[e], top);
     for (int32_t e = 0; e < x->places; e++) s[e] = vec_sub(s[e], top);
     exponents(s, x->places);
@@ -220,15 +238,15 @@ static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *s
     const gsa_part *part = &t->args->parts[x->kind];
     const float *out[FOUR], *dout[FOUR];
     float *dq[FOUR];
-    vec p[FOUR_PLACES], ds[FOUR_PLACES], inner, sum = vec_zero();
+    vec p[FOUR_PLACES + 1], ds[FOUR_PLACES], inner, sum = vec_zero();
     for (int i = 0; i < FOUR; i++) {
         out[i] = (const float *)t->args->out + x->row[i] * t->width;
         dout[i] = (const float *)t->args->dout + x->row[i] * t->width;
         dq[i] = t->args->dq ? (float *)t->args->dq + x->row[i] * t->width : NULL;
     }
-    dots(g, &inner, dout, out, 0, 1);
-    scores(g, p);
-    dots(g, ds, dout, x->v, 0, x->places);
+    dots(g, &inner, dout, 0, out, 0, NULL, 1);
+    scores(g, p, 0);
+    dots(g, ds, dout, 0, x->v, t->width, NULL, x->places);
     for (int32_t e = 0; e < x->places; e++) p[e] = vec_sub(p[e], lse);
     exponents(p, x->places);
     for (int32_t e = 0; e < x->places; e++) {

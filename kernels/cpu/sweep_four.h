@@ -12,6 +12,7 @@ enum { FOUR = 4, FOUR_PLACES = 32 /* edges of a row at most */ };
 typedef struct cpu_four {
     const ref_attend *t;
     int64_t row[FOUR];
+    int64_t ahead; /* numbers from a row to one that comes later, which is asked for; 0: none is */
     int32_t places, kind, first[FOUR], label[FOUR]; /* the first source */
     const float *q[FOUR], *k[FOUR], *v[FOUR], *r[FOUR];
 } cpu_four;

@@ -1,6 +1,7 @@
 /* sweep_run.c - the passes of attention over a sweep, piece by piece. */
 #include <float.h>
 #include "kernels/cpu/sweep_four.h"
+#include "kernels/cpu/sweep_group.h"
 #include "kernels/cpu/tile_read.h"
 
 /* Sources of a segment, first .. end-1. */
@@ -19,88 +20,149 @@ typedef struct piece_at {
     int64_t piece, from, end;
 } piece_at;
 
-/* Reads what a piece will want, whole rows one after another, or notes it for cpu_ask_soon. */
-static void want_piece(const ref_attend *t, const cpu_sweeps *s, int32_t kind, cpu_reading *reading, piece_at at, int read)
+/* Reads what a piece will want, whole rows one after another. */
+static void read_piece(const ref_attend *t, const cpu_sweeps *s, int32_t kind, const cpu_reading *reading, piece_at at)
 {
     const gsa_part *part = &t->args->parts[kind];
     const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
     const void *const row[READ_PLANES] = { t->args->q, reading->backward || !cpu_streams(t) ? t->args->out : NULL,
                                            t->args->dout, t->args->dq };
     const int64_t end = s->short_start[at.piece + 1];
-    if (read) cpu_read_rows(t, reading, source, at.from, at.end - 1);
-    else cpu_want_rows(t, reading, source, at.from, at.end - 1);
+    cpu_read_rows(t, reading, source, at.from, at.end - 1);
     for (int64_t i = s->short_start[at.piece], next; i < end; i = next) {
         for (next = i + 1; next < end && s->short_row[next] == s->short_row[next - 1] + 1;) next++;
-        if (read) cpu_read_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
-        else cpu_want_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
+        cpu_read_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
     }
 }
 
-/* Edges of the rows at work in a piece. */
-static int64_t edges_of(const ref_attend *t, const cpu_sweeps *s, int64_t piece, int64_t longs)
-{
-    int64_t edges = longs * PIECE;
-    for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++)
-        edges += cpu_range(t->edges, s->short_row[i])->count;
-    return edges;
-}
+typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at `segment` */
+    const ref_attend *t;
+    const cpu_sweeping *x;
+    int64_t from, end, segment;
+    int64_t ahead; /* as a group's, until a row asks */
+    cpu_reading reading;
+    cpu_group group;     /* rows that read all of it and wait for others, */
+    int32_t slot[GROUP]; /* -1: short ones */
+} forward_piece;
 
-/* The first piece of a stretch is read; from then on the piece behind the one at work is asked for. */
-static void read_ahead(const ref_attend *t, const cpu_sweeps *s, const cpu_sweep *sweep, int64_t longs, cpu_reading *reading,
-                       stretch all, int64_t from, int64_t piece)
+static void forward_short(const forward_piece *p, int64_t row)
 {
-    const int64_t next = from + PIECE, end = next + PIECE < sweep->end ? next + PIECE : sweep->end;
-    cpu_soon_start(&reading->soon, t->width, (int64_t)(reading->last - reading->first) * t->dim);
-    if (from == all.first || reading->backward)
-        want_piece(t, s, sweep->kind, reading, (piece_at){ piece, from, next < sweep->end ? next : sweep->end }, 1);
-    if (next >= all.end || reading->backward) return;
-    want_piece(t, s, sweep->kind, reading, (piece_at){ piece + 1, next, end }, 0);
-    cpu_soon_over(&reading->soon, edges_of(t, s, piece, longs));
-}
-
-static void forward_long(const ref_attend *t, const cpu_sweeping *x, cpu_long part, int64_t from, int64_t end,
-                         int64_t segment)
-{
-    const gsa_run *run = cpu_range(t->edges, part.row);
-    const int64_t first = run->first > segment ? run->first : segment; /* where the slot's part begins */
-    const int shared = part.slot < x->sweeps->shared;
-    float *out = shared ? x->mix + part.slot * t->width : (float *)t->args->out + part.row * t->width;
-    cpu_softmax *state = x->state + part.slot * cpu_states(t);
+    const ref_attend *t = p->t;
+    const gsa_run *run = cpu_range(t->edges, row);
     cpu_block block;
-    if (!cpu_range_block(t, run, from, end, &block)) return;
-    GSA_CPU(forward_block)(t, part.row, &block, state, out, first >= from);
-    if (!shared && run->first + (int64_t)run->count <= end) GSA_CPU(forward_end)(t, part.row, state, out);
+    cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
+    GSA_CPU(forward_short)(t, row, &block);
+}
+
+/* Whether a slot's part of a row ends with the piece, and with it the row. */
+static int ends(const forward_piece *p, int64_t row, int32_t slot)
+{
+    const gsa_run *run = cpu_range(p->t->edges, row);
+    return slot >= p->x->sweeps->shared && run->first + (int64_t)run->count <= p->end;
+}
+
+static float *out_of(const forward_piece *p, int64_t row, int32_t slot)
+{
+    const ref_attend *t = p->t;
+    return slot >= 0 && slot < p->x->sweeps->shared ? p->x->mix + slot * t->width : (float *)t->args->out + row * t->width;
+}
+
+/* Whether a row's part in the segment begins with the piece, or in it. */
+static int begins(const forward_piece *p, int64_t row)
+{
+    const int64_t first = cpu_range(p->t->edges, row)->first;
+    return (first > p->segment ? first : p->segment) >= p->from;
+}
+
+static void forward_long(forward_piece *p, int64_t row, int32_t slot)
+{
+    const ref_attend *t = p->t;
+    float *out = out_of(p, row, slot);
+    cpu_softmax *state = p->x->state + slot * cpu_states(t);
+    cpu_block block;
+    if (!cpu_range_block(t, cpu_range(t->edges, row), p->from, p->end, &block)) return;
+    if (block.count == p->end - p->from) block.ahead = p->ahead, p->ahead = 0;
+    GSA_CPU(forward_block)(t, row, &block, state, out, begins(p, row));
+    if (ends(p, row, slot)) GSA_CPU(forward_end)(t, row, state, out);
+}
+
+/* Row i of those that wait becomes row `to` of the group. */
+static void set_group_row(forward_piece *p, int to, int i)
+{
+    cpu_group *g = &p->group;
+    const int64_t row = g->row[i];
+    const int32_t slot = p->slot[i];
+    g->row[to] = row;
+    g->label[to] = cpu_range(p->t->edges, row)->label;
+    g->out[to] = out_of(p, row, slot);
+    g->state[to] = slot < 0 ? NULL : p->x->state + slot * cpu_states(p->t);
+    g->fresh[to] = begins(p, row), g->ends[to] = slot < 0 || ends(p, row, slot);
+}
+
+/* All that wait, four, two or one at a time. */
+static void forward_waiting(forward_piece *p)
+{
+    cpu_group *g = &p->group;
+    const int waiting = g->rows;
+    for (int i = 0; i < waiting; i += g->rows) {
+        g->rows = waiting - i >= GROUP ? GROUP : waiting - i >= 2 ? 2 : 1;
+        for (int r = 0; r < g->rows; r++) set_group_row(p, r, i + r);
+        g->ahead = p->ahead;
+        if (g->rows > 1) GSA_CPU(group_forward)(g), p->ahead = 0;
+        else if (p->slot[i] < 0) forward_short(p, g->row[0]);
+        else forward_long(p, g->row[0], p->slot[i]);
+    }
+    g->rows = 0;
+}
+
+/* 1 when the row waits for others, or went with them. Which ones go together is a function of the sweep alone. */
+static int join_group(forward_piece *p, int64_t row, int32_t slot)
+{
+    const gsa_run *run = cpu_range(p->t->edges, row);
+    cpu_group *g = &p->group;
+    if (run->first > p->from || run->first + (int64_t)run->count < p->end || !cpu_grouped(p->t, run)) return 0;
+    g->row[g->rows] = row, p->slot[g->rows++] = slot;
+    if (g->rows == GROUP) forward_waiting(p);
+    return 1;
+}
+
+static void forward_rows(forward_piece *p, int64_t piece, int64_t segment)
+{
+    const ref_attend *t = p->t;
+    const cpu_sweeps *s = p->x->sweeps;
+    for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
+        cpu_four four;
+        if (join_group(p, s->short_row[i], -1)) continue;
+        if (!GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four)) {
+            forward_short(p, s->short_row[i]);
+            continue;
+        }
+        four.ahead = p->ahead / four.places;
+        GSA_CPU(four_forward)(&four);
+        i += FOUR - 1;
+    }
+    for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
+        if (!join_group(p, s->long_part[i].row, s->long_part[i].slot))
+            forward_long(p, s->long_part[i].row, s->long_part[i].slot);
+    forward_waiting(p);
 }
 
 void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t segment)
 {
     const cpu_sweeps *s = x->sweeps;
-    const stretch all = stretch_of(&s->sweep[s->segment_sweep[segment]], segment);
+    const cpu_sweep *sweep = &s->sweep[s->segment_sweep[segment]];
+    const stretch all = stretch_of(sweep, segment);
     int64_t piece = all.piece;
-    cpu_reading reading;
-    cpu_start_reading(&reading, 0, t->heads, 0);
-    for (int64_t from = all.first; from < all.end; from += PIECE, piece++) {
-        const int64_t end = from + PIECE < all.end ? from + PIECE : all.end;
-        read_ahead(t, s, &s->sweep[s->segment_sweep[segment]], s->long_start[segment + 1] - s->long_start[segment], &reading,
-                   all, from, piece);
-        for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
-            const gsa_run *run = cpu_range(t->edges, s->short_row[i]);
-            cpu_block block;
-            cpu_four four;
-            if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four)) {
-                GSA_CPU(four_forward)(&four);
-                cpu_ask_soon(&reading.soon, FOUR * four.places);
-                i += FOUR - 1;
-                continue;
-            }
-            cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
-            GSA_CPU(forward_short)(t, s->short_row[i], &block);
-            cpu_ask_soon(&reading.soon, run->count);
-        }
-        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
-            forward_long(t, x, s->long_part[i], from, end, all.first);
-            cpu_ask_soon(&reading.soon, PIECE);
-        }
+    int asked = 0;
+    forward_piece p = { .t = t, .x = x, .segment = all.first };
+    cpu_start_reading(&p.reading, 0, t->heads, 0);
+    for (p.from = all.first; p.from < all.end; p.from += PIECE, piece++) {
+        p.end = p.from + PIECE < all.end ? p.from + PIECE : all.end;
+        p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = sweep->kind };
+        if (!asked) read_piece(t, s, sweep->kind, &p.reading, (piece_at){ piece, p.from, p.end });
+        p.ahead = p.end < all.end ? PIECE * t->width : 0;
+        forward_rows(&p, piece, segment);
+        asked = p.ahead == 0;
     }
     vec_stream_end();
 }
@@ -149,23 +211,17 @@ static void backward_segment(const ref_attend *t, const cpu_sweeps *s, stretch a
     cpu_reading reading;
     cpu_start_reading(&reading, first, last, 1);
     for (int64_t from = all.first; from < all.end; from += PIECE, piece++) {
-        read_ahead(t, s, &s->sweep[s->segment_sweep[segment]], s->long_start[segment + 1] - s->long_start[segment], &reading,
-                   all, from, piece);
+        const int64_t end = from + PIECE < all.end ? from + PIECE : all.end;
+        read_piece(t, s, s->sweep[s->segment_sweep[segment]].kind, &reading, (piece_at){ piece, from, end });
         for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
             cpu_four four;
             if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four) &&
-                GSA_CPU(four_backward)(&four, first, last, sums)) {
-                cpu_ask_soon(&reading.soon, FOUR * four.places);
+                GSA_CPU(four_backward)(&four, first, last, sums))
                 i += FOUR - 1;
-                continue;
-            }
-            backward_range(t, s->short_row[i], 0, INT32_MAX, first, last, sums);
-            cpu_ask_soon(&reading.soon, cpu_range(t->edges, s->short_row[i])->count);
+            else backward_range(t, s->short_row[i], 0, INT32_MAX, first, last, sums);
         }
-        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
-            backward_range(t, s->long_part[i].row, from, from + PIECE < all.end ? from + PIECE : all.end, first, last, sums);
-            cpu_ask_soon(&reading.soon, PIECE);
-        }
+        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
+            backward_range(t, s->long_part[i].row, from, end, first, last, sums);
     }
 }
 

@@ -84,6 +84,7 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const
         all |= (unsigned)_mm_test_epi32_mask(_mm_loadu_si128((const void *)words[i]), _mm_set1_epi32((int)(1u << bit[i]))) << 4 * i;
     return (lanes)all;
 }
+static inline vec vec_quads_of(float a, float b, float c, float d) { return _mm512_broadcast_f32x4(_mm_setr_ps(a, b, c, d)); } /* each quad */
 static inline void vec_stream(float *at, vec x) { _mm512_stream_ps(at, x); } /* past the caches; vec_stream_end before others read */
 static inline vec vec_quad(vec x, int quad) /* in each quad */
 {
@@ -188,6 +189,11 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const
         quad[i] = _mm_cmpeq_epi32(_mm_and_si128(_mm_loadu_si128((const void *)words[i]), it), it);
     }
     return _mm256_set_m128i(quad[1], quad[0]);
+}
+static inline vec vec_quads_of(float a, float b, float c, float d)
+{
+    const __m128 x = _mm_setr_ps(a, b, c, d);
+    return _mm256_set_m128(x, x);
 }
 static inline void vec_stream(float *at, vec x) { _mm256_stream_ps(at, x); }
 static inline vec vec_quad(vec x, int quad)

@@ -1,0 +1,161 @@
+/* sweep_group.h - rows of a sweep that read all sources of a piece, four or two of them at once.
+ *
+ * A row of K is multiplied with the rows' queries while these stand in registers, and a row of V goes into all their outputs, so that K, V, dK
+ * and dV are read and written once for four rows. Lane b of a vector of scores is row b % rows, and the columns follow one another: a
+ * maximum, an exponential or a sum serves all rows. Every row reads every column: nothing is masked, and what is not finite needs no
+ * second way. Not with dropout, nor where labels differ along a range. */
+#ifndef GSA_CPU_SWEEP_GROUP_H
+#define GSA_CPU_SWEEP_GROUP_H
+#include "kernels/cpu/sweep.h"
+#include "kernels/cpu/tile_turned.h"
+
+enum { GROUP = STRIP /* rows at most */ };
+
+typedef struct cpu_group {
+    const ref_attend *t;
+    int64_t ahead; /* numbers from a source's row to that of the next piece, which is asked for; 0: nothing is */
+    int64_t from, row[GROUP];
+    int32_t columns, kind; /* sources from .. from+columns-1 */
+    int32_t label[GROUP];
+    int rows;
+    /* Of the forward pass. */
+    float *out[GROUP];
+    cpu_softmax *state[GROUP]; /* of all heads, as forward_block's; not read where `fresh`, not written where `ends` */
+    int fresh[GROUP], ends[GROUP];
+} cpu_group;
+
+/* Whether a range may stand in a group at all: a function of the call, the level and the pattern. */
+static inline int cpu_grouped(const ref_attend *t, const gsa_run *run)
+{
+    return LANES == 16 && t->dim > 0 && t->dim <= SLICE * LANES && !t->drop.on && (run->count == 1 || run->label_step == 0);
+}
+
+/* rows 4 or 2. */
+void GSA_CPU(group_forward)(const cpu_group *group);
+
+/* The rows' columns of one head, from `at` on. */
+static inline void cpu_group_rows(const cpu_group *g, const void *plane, int64_t at, const float **x)
+{
+    for (int r = 0; r < g->rows; r++) x[r] = (const float *)plane + g->row[r] * g->t->width + at;
+}
+
+/* Lane b of turned vector i is of row i ^ (b % rows). */
+CPU_INLINE void cpu_group_turn(cpu_turned *to, const float *const *x, float scale, int rows, int vectors, int whole,
+                               lanes end)
+{
+    const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec row[GROUP], two[GROUP];
+        CPU_UNROLL
+        for (int r = 0; r < rows; r++) row[r] = vec_mul(cpu_piece(x[r], v, vectors, whole, end), vec_all(scale));
+        CPU_UNROLL
+        for (int r = 0; r < rows; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
+        CPU_UNROLL
+        for (int r = 0; r < rows; r++) to->part[r][v] = rows == GROUP ? vec_keep(high, two[r ^ 2], two[r]) : two[r];
+    }
+}
+
+/* Lane b: what its lanes add to the product of row b % 2 with x. */
+CPU_INLINE vec cpu_group_pair(const cpu_turned *q, const float *x, int vectors, int whole, lanes end)
+{
+    vec sum[2];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vec k = vec_held(cpu_piece(x, v, vectors, whole, end));
+        CPU_UNROLL
+        for (int i = 0; i < 2; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
+    }
+    return vec_add(sum[0], vec_swap_one(sum[1]));
+}
+
+/* The products of the rows with the columns that stand in vector j of the scores, of which there are `columns` in all: the last one again
+ * where there are no more. */
+CPU_INLINE vec cpu_group_dots(const cpu_turned *q, const float *x, int64_t stride, int64_t ahead, int32_t j, int32_t columns,
+                              int rows, int vectors, int whole, lanes end)
+{
+    vec w[QUADS];
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i++) {
+        const int32_t c = j * (LANES / rows) + i * (GROUP / rows), last = columns - 1;
+        const float *one = x + (c < last ? c : last) * stride;
+        if (ahead) cpu_ask(one, ahead, vectors);
+        if (rows == GROUP) w[i] = cpu_turned_dots(q, one, NULL, 0, vectors, whole, end);
+        else {
+            const vec a = cpu_group_pair(q, one, vectors, whole, end);
+            one = x + (c + 1 < last ? c + 1 : last) * stride;
+            const vec b = cpu_group_pair(q, one, vectors, whole, end);
+            if (ahead) cpu_ask(one, ahead, vectors);
+            w[i] = vec_add(vec_pairs_low(a, b), vec_pairs_high(a, b));
+        }
+    }
+    return vec_fold(w);
+}
+
+/* Vectors of scores; the lanes of the last one that are columns. */
+static inline int32_t cpu_group_vectors(const cpu_group *g)
+{
+    return (g->columns * g->rows + LANES - 1) / LANES;
+}
+static inline lanes cpu_group_last(const cpu_group *g)
+{
+    return lanes_first(g->columns * g->rows - (cpu_group_vectors(g) - 1) * LANES);
+}
+
+/* Of each row's lanes: their sum, their maximum, in all of them. */
+CPU_INLINE vec cpu_group_sum(vec x, int rows)
+{
+    const vec all = vec_quads_sum(x);
+    return rows == GROUP ? all : vec_add(all, vec_swap_two(all));
+}
+CPU_INLINE vec cpu_group_max(vec x, int rows)
+{
+    const vec all = vec_quads_max(x);
+    return rows == GROUP ? all : vec_max(all, vec_swap_two(all));
+}
+
+/* Lane b: x[b % rows]. */
+CPU_INLINE vec cpu_group_lanes(const float *x, int rows)
+{
+    return vec_quads_of(x[0], x[1], x[2 % rows], x[3 % rows]);
+}
+
+/* In each row's lanes: scale q.r_l + b_l of its label and a head; `q` as the rows stand. */
+CPU_INLINE vec cpu_group_shift(const cpu_group *g, const float *const *q, int32_t head, int rows, int vectors, int whole,
+                               lanes end)
+{
+    const ref_attend *t = g->t;
+    float bias[GROUP];
+    vec sum[GROUP] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() }, shift = vec_zero();
+    for (int r = 0; t->r && r < rows; r++)
+        for (int v = 0; v < vectors; v++)
+            sum[r] = vec_fma(cpu_piece(q[r], v, vectors, whole, end),
+                             cpu_piece(t->r + (int64_t)g->label[r] * t->dim, v, vectors, whole, end), sum[r]);
+    if (t->r) shift = vec_mul(vec_quads_sum(vec_sum_fours(sum[0], sum[1], sum[2 % rows], sum[3 % rows])), vec_all(t->scale));
+    for (int r = 0; t->bias && r < rows; r++) bias[r] = t->bias[(int64_t)g->label[r] * t->heads + head];
+    return t->bias ? vec_add(shift, cpu_group_lanes(bias, rows)) : shift;
+}
+
+/* sum_r <- sum_r + sum_c p[c][r] x_c */
+CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float *x, int64_t stride, int32_t columns,
+                              int64_t ahead, int rows, int vectors, int whole, lanes end)
+{
+    for (int32_t c = 0; c < columns; c++, x += stride, p += rows) {
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const vec part = vec_held(cpu_piece(x, v, vectors, whole, end));
+            CPU_UNROLL
+            for (int r = 0; r < rows; r++) sum[r][v] = vec_fma(vec_all(p[r]), part, sum[r][v]);
+        }
+        if (ahead) cpu_ask(x, ahead, vectors);
+    }
+}
+
+/* CALL(rows, vectors, whole) with constants. */
+#define CPU_BY_GROUP(rows, cut, CALL)                                                                                       \
+    do {                                                                                                                    \
+        if ((rows) == GROUP) CPU_BY_CUT(cut, CALL##_FOUR)                                                                   \
+        else CPU_BY_CUT(cut, CALL##_TWO)                                                                                    \
+    } while (0)
+
+#endif
