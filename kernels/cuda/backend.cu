@@ -102,7 +102,7 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
 {
     static const char *const ops[] = {
         "",           "gather_forward: id",      "gather_backward: id", "cross_entropy: target",
-        "edges: run", "crf: offset of sequence", "crf: target"
+        "edges: run", "crf: offset of sequence", "crf: target",         "segment_entropy: target of segment"
     };
     gsa_cuda_state *s = gsa_cuda_of(b);
     const uint64_t key = s->landing->fault.key;

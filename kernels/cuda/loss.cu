@@ -217,7 +217,7 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
     GSA_TRY(gsa_cuda_scratch(b, "segment_entropy_forward", segments * cols, sizeof(double), &room));
     segment_job job = {};
     job.partial = (double *)room, job.x = (const float *)logits, job.offset = offset, job.targets = targets;
-    job.watch = gsa_cuda_suspect(b, GSA_FAULT_TARGET), job.columns = segments * cols, job.cols = cols;
+    job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE), job.columns = segments * cols, job.cols = cols;
     GSA_TRY(GSA_RUN(b, segment_columns, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
     total.partial = job.partial, total.partials = job.columns, total.loss = (float *)loss, total.scale = scale;
@@ -235,7 +235,7 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
     if (dlogits == NULL) return GSA_OK;
     segment_job job = {};
     job.dx = (float *)dlogits, job.x = (const float *)logits, job.dloss = (const float *)dloss, job.offset = offset;
-    job.targets = targets, job.scale = scale, job.watch = gsa_cuda_suspect(b, GSA_FAULT_TARGET);
+    job.targets = targets, job.scale = scale, job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE);
     job.columns = segments * cols, job.cols = cols;
     return GSA_RUN(b, segment_columns_back, blocks, GSA_THREADS, job);
 }

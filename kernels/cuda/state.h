@@ -19,7 +19,8 @@ enum gsa_cuda_fault_code {
     GSA_FAULT_TARGET,
     GSA_FAULT_EDGES,
     GSA_FAULT_CRF_OFFSET,
-    GSA_FAULT_CRF_TARGET
+    GSA_FAULT_CRF_TARGET,
+    GSA_FAULT_PLACE /* the last that three bits hold */
 };
 typedef struct gsa_cuda_fault {
     unsigned long long key; /* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins */

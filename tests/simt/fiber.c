@@ -15,10 +15,12 @@
 #if defined(WITH_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { STACK = 512 << 10, GUARD = 4096, END_FRAMES = 24 << 10 };
-#else
-enum { STACK = 128 << 10, GUARD = 4096 };
+enum { END_FRAMES = 24 << 10 };
 #endif
+enum {
+    STACK = 512 << 10,
+    GUARD = 4096
+}; /* as much as kernels take that no compiler optimised; pages that nobody touches cost nothing */
 
 void fiber_create(fiber *f)
 {
