@@ -36,6 +36,8 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
     const int32_t *owner;
+    const int32_t *
+        order; /* rows with the fewest edges first, or NULL; items that are rows go through it from its end (plan.h: bins) */
     const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out here (window.h) */
     /* edges by destination */
     const int64_t *run_offset, *edge_offset, *run_first;
@@ -50,8 +52,8 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     float *out, *lse;
     const float *kept_out, *kept_lse;
     float *dq, *delta;
-    float *label_sum;  /* [items, labels] sums of ds, or NULL */
-    float *label_q;    /* [items, dim] the q that goes with them, where it is not q itself: of pieces, and rounded */
+    float *label_sum; /* [items, labels] sums of ds, or NULL */
+    float *label_q;   /* [items, dim] the q that goes with them, where it is not q itself: of pieces, and rounded */
     float2 *state;
     float *part, *part2;
     const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
@@ -260,7 +262,7 @@ template <class S> GSA_DEVICE float dot(const float *x, const float *y)
  * none. */
 typedef struct attend_item {
     bool live;
-    int64_t row, number; /* number: item - first_item */
+    int64_t row, number; /* number: item - first_item, whatever the order of rows; where there is one, first_item is 0 */
     int32_t head, count;
     int64_t first;
 } attend_item;
@@ -277,9 +279,10 @@ GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, i
     const int64_t item = job.first_item + group, owner = item / job.heads;
     at.head = (int32_t)(item - owner * job.heads);
     if (!job.pieced) {
-        const int64_t degree = __ldg(offset + owner + 1) - __ldg(offset + owner);
         at.row = owner;
-        at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, owner);
+        if (job.order) at.row = __ldg(job.order + (job.rows - 1 - owner)), at.number = at.row * job.heads + at.head;
+        const int64_t degree = __ldg(offset + at.row + 1) - __ldg(offset + at.row);
+        at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, at.row);
         at.count = at.live ? (int32_t)degree : 0;
         return at;
     }

@@ -277,6 +277,16 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     return GSA_OK;
 }
 
+extern "C" gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
+{
+    if (!gsa_cuda_is(b))
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one order of rows; only cuda has a choice",
+                        b->name);
+    gsa_cuda_of(b)->by_degree = by_degree != 0;
+    gsa_cuda_forget_plans(b); /* a plan that has bins is used by them */
+    return GSA_OK;
+}
+
 extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
 {
     if (b->release != cuda_release)

@@ -250,8 +250,10 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_give(b, plan->list_out_offset);
     gsa_cuda_give(b, plan->list_out_column);
     gsa_cuda_give(b, plan->out_edge);
-    gsa_cuda_give(b, plan->bin_offset);
-    gsa_cuda_give(b, plan->rows_by_degree);
+    gsa_cuda_give(b, plan->bins.offset);
+    gsa_cuda_give(b, plan->bins.row);
+    gsa_cuda_give(b, plan->out_bins.offset);
+    gsa_cuda_give(b, plan->out_bins.row);
     gsa_cuda_give(b, plan->ranges);
     gsa_cuda_give(b, plan->range_first);
     gsa_cuda_release_windows(b, &plan->windows);
@@ -402,33 +404,40 @@ static __global__ void find_bins(uint32_t *bin, int64_t *row_of, const int64_t *
     row_of[row] = row;
 }
 
-static gsa_status sort_bins(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, sort_room *room)
+typedef struct bins_wish { /* whose degrees: differences of `offset`; more than `hub` edges: the last bin */
+    const int64_t *offset;
+    int64_t rows;
+    int32_t hub;
+} bins_wish;
+
+static gsa_status sort_bins(gsa_backend *b, const char *op, const bins_wish *wish, gsa_cuda_bins *bins, sort_room *room)
 {
-    const int64_t rows = edges->rows;
+    const int64_t rows = wish->rows;
     int64_t blocks;
     GSA_TRY(take_array(b, op, rows, sizeof *room->key, (void **)&room->key));
     GSA_TRY(take_array(b, op, rows, sizeof *room->sorted, (void **)&room->sorted));
     GSA_TRY(take_array(b, op, rows, sizeof *room->value, (void **)&room->value));
     GSA_TRY(take_array(b, op, rows, sizeof *room->order, (void **)&room->order));
     GSA_TRY(gsa_cuda_grid(b, op, rows, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, find_bins, blocks, GSA_ELEMENTS, room->key, room->value, edges->edge_offset, plan->in.length, rows));
-    GSA_TRY(gsa_cuda_histogram(b, plan->bin_offset, room->key, rows, GSA_DEGREE_BINS));
-    GSA_TRY(gsa_cuda_scan(b, plan->bin_offset, GSA_DEGREE_BINS + 1));
+    GSA_TRY(GSA_RUN(b, find_bins, blocks, GSA_ELEMENTS, room->key, room->value, wish->offset, wish->hub, rows));
+    GSA_TRY(gsa_cuda_histogram(b, bins->offset, room->key, rows, GSA_DEGREE_BINS));
+    GSA_TRY(gsa_cuda_scan(b, bins->offset, GSA_DEGREE_BINS + 1));
     GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, rows, gsa_cuda_bits(GSA_DEGREE_BINS)));
-    return GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->rows_by_degree, room->order, rows);
+    return GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, bins->row, room->order, rows);
 }
 
-static gsa_status make_bins(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_bins(gsa_backend *b, const char *op, const bins_wish *wish, gsa_cuda_bins *bins)
 {
     const int64_t bytes = (GSA_DEGREE_BINS + 1) * (int64_t)sizeof(int64_t);
     sort_room room = {};
-    if (edges->rows >= INT32_MAX)
+    if (bins->offset) return GSA_OK;
+    if (wish->rows >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld rows by degree, at most 2147483646 are counted", op,
-                        (long long)edges->rows);
-    GSA_TRY(take_array(b, op, edges->rows, sizeof(int32_t), (void **)&plan->rows_by_degree));
-    GSA_TRY(take_array(b, op, GSA_DEGREE_BINS + 1, sizeof(int64_t), (void **)&plan->bin_offset));
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->bin_offset, 0, (size_t)bytes, gsa_cuda_of(b)->stream)));
-    const gsa_status status = edges->rows > 0 ? sort_bins(b, op, edges, plan, &room) : GSA_OK;
+                        (long long)wish->rows);
+    GSA_TRY(take_array(b, op, wish->rows, sizeof(int32_t), (void **)&bins->row));
+    GSA_TRY(take_array(b, op, GSA_DEGREE_BINS + 1, sizeof(int64_t), (void **)&bins->offset));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(bins->offset, 0, (size_t)bytes, gsa_cuda_of(b)->stream)));
+    const gsa_status status = wish->rows > 0 ? sort_bins(b, op, wish, bins, &room) : GSA_OK;
     gsa_cuda_give(b, room.key);
     gsa_cuda_give(b, room.sorted);
     gsa_cuda_give(b, room.value);
@@ -436,12 +445,15 @@ static gsa_status make_bins(gsa_backend *b, const char *op, const gsa_edges *edg
     return status;
 }
 
-gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+                              const gsa_cuda_plan **plan)
 {
-    GSA_TRY(gsa_cuda_plan_of(b, op, edges, 0, plan));
-    gsa_cuda_plan **const slot = slot_for(b, edges);
-    if ((*slot)->bin_offset) return GSA_OK;
-    const gsa_status status = make_bins(b, op, edges, *slot);
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, transpose, plan));
+    gsa_cuda_plan **const slot = slot_for(b, edges), *const mine = *slot;
+    const bins_wish rows = { edges->edge_offset, edges->rows, mine->in.length },
+                    sources = { mine->out_offset, mine->sources, mine->out_cut.length };
+    gsa_status status = make_bins(b, op, &rows, &mine->bins);
+    if (status == GSA_OK && transpose) status = make_bins(b, op, &sources, &mine->out_bins);
     if (status != GSA_OK) release_plan(b, slot);
     return status;
 }

@@ -87,6 +87,7 @@ typedef struct gsa_cuda_state {
     gsa_cuda_library *library;
     gsa_cuda_sparse *sparse; /* NULL until attention is told to use it */
     int attention;           /* enum gsa_cuda_attention */
+    int by_degree;           /* attention takes rows and sources in the order of their degrees */
     double window_reuse, tensor_density; /* the tuning's, until told otherwise */
     gsa_cuda_steps *steps;   /* NULL: no graphs, every call is queued by itself */
 } gsa_cuda_state;

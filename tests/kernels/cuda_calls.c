@@ -26,6 +26,8 @@ static void names(tally *t)
                  { "cuda-tensor-graphs", "), attention on tensor cores", 1 },
                  { "cuda-graphs-tf32", "), attention on tensor cores in tf32", 1 },
                  { "cuda-bf16-windows", "), attention in bf16 by windows", 0 },
+                 { "cuda-degrees", ")", 0 },
+                 { "cuda-tf32-degrees-graphs", "), attention on tensor cores in tf32", 1 },
                  { "cuda-windows-bf16", "), attention in bf16 by windows", 0 },
                  { "cuda-tensor-graphs-bf16", "), attention in bf16 on tensor cores", 1 } };
     static const char *const bad[] = { "cuda-",

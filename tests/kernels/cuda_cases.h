@@ -44,7 +44,8 @@ enum {
     MISALIGNED = 32,
     LOOSE = 64,
     BF16 = 128,
-    TF32 = 256
+    TF32 = 256,
+    BY_DEGREE = 512 /* the second time by rows with the most edges first: the same bits */
 };
 #define BF16_NMSE  1e-4
 #define BF16_ERROR (1.0 / 64)
@@ -72,6 +73,7 @@ void windows_case(tally *t);
 void tensor_case(tally *t);
 void windows16_case(tally *t);
 void graphs_case(tally *t);
+void degrees_case(tally *t);
 void calls_case(tally *t);
 void large_case(tally *t);
 

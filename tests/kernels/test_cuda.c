@@ -262,6 +262,7 @@ void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges 
     for (int s = 0; s < count; s++) {
         open_side(&sides[s], s < 2 ? cuda : ref, &p, s == 2 && count == 4);
         use_order(s * (1 + dim % 2));
+        if (s < 2) must(cuda, gsa_cuda_choose_order(cuda, s == 1 && flags & BY_DEGREE) == GSA_OK);
         check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name, sides[s].b->error.text);
         check(t, run_side(&sides[s], &p, 1) == GSA_OK, "%s: backward: %s", name, sides[s].b->error.text);
     }
@@ -615,6 +616,13 @@ static void arguments_case(tally *t)
     check(t, b->download(b, y, z, 16) == GSA_OK, "the fault is reported twice: %s", b->error.text);
     b->gather_backward(b, z, x, dids, 0, 1, 4, 1, 5);
     fails(t, b, b->download(b, y, z, 16), GSA_ERR_ARGUMENT, "gather_backward: id 1");
+    const int64_t offset[2] = { 0, 2 };
+    int64_t *doffset = put(b, offset, sizeof offset);
+    b->segment_entropy_forward(b, z, x, doffset, dids + 1, 1, 1, 2, 1);
+    fails(t, b, b->download(b, y, z, 4), GSA_ERR_ARGUMENT, "segment_entropy: target of segment 0");
+    b->free(b, doffset);
+    fails(t, b, b->cross_entropy_forward(b, z, NULL, x, dids, 1, 1, 2, 2), GSA_ERR_ARGUMENT, "smoothing of 1");
+    fails(t, b, gsa_cuda_choose_attention(b, -1), GSA_ERR_ARGUMENT, "attention -1");
     b->cross_entropy_forward(b, z, NULL, x, dids, 0, 1, 2, 2);
     fails(t, b, b->download(b, y, z, 4), GSA_ERR_ARGUMENT, "target 1");
     b->free(b, x), b->free(b, z), b->free(b, dids);
@@ -693,6 +701,7 @@ static void memory_case(tally *t)
         if (nth >= 40)
             must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
                         gsa_cuda_choose_windows(b, 0, nth < 90 ? 2 : 0) == GSA_OK);
+        must(b, gsa_cuda_choose_order(b, nth % 2) == GSA_OK);
         simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
@@ -730,6 +739,12 @@ static void lost_case(tally *t)
     check(t, gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) == GSA_ERR_UNSUPPORTED && strstr(error.text, "no device"),
           "'%s'", error.text);
     simt_devices(1);
+    simt_capability(70);
+    check(t,
+          gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) == GSA_ERR_UNSUPPORTED &&
+              strstr(error.text, "compute capability 7.0, at least 7.5 is needed"),
+          "'%s'", error.text);
+    simt_capability(90);
 #else
     gsa_backend *b = open_cuda();
     float x[4] = { 1, 2, 3, 4 }, y[4] = { 9, 9, 9, 9 };
@@ -788,7 +803,8 @@ int main(int argc, char **argv)
                   { "sparse", sparse_case },     { "bf16", bf16_case },
                   { "windows", windows_case },   { "tensor", tensor_case },
                   { "graphs", graphs_case },     { "windows16", windows16_case },
-                  { "calls", calls_case },       { "large", large_case } };
+                  { "degrees", degrees_case },   { "calls", calls_case },
+                  { "large", large_case } };
     tally t = { 0, 0 };
     int ran = 0;
     const int list = argc > 1 && strcmp(argv[1], "--list") == 0;

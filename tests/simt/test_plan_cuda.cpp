@@ -74,22 +74,50 @@ static void compare_cut(gsa_backend *b, const gsa_cuda_cut *cut, const int64_t *
     free(owner);
 }
 
-/* The bins of a host's plan whose hubs begin where the device's do. */
-static void compare_bins(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, int graph)
+static int bin_of(int64_t degree, int32_t hub)
+{
+    static const int64_t last[] = { 0, 4, 8, 16, 32, 64 };
+    for (int bin = 0; bin < 6; bin++)
+        if (degree <= last[bin] && degree <= hub) return bin;
+    return degree <= hub ? GSA_DEGREE_BINS - 2 : GSA_DEGREE_BINS - 1;
+}
+
+/* Bin by bin, ascending inside a bin. */
+static void compare_bins(gsa_backend *b, const gsa_cuda_bins *bins, const int64_t *offset, int64_t rows, int32_t hub,
+                         const char *what, int graph)
+{
+    int64_t *start = fetch(b, (const int64_t *)bins->offset, GSA_DEGREE_BINS + 1), at = 0;
+    int32_t *row = fetch(b, (const int32_t *)bins->row, rows);
+    int same = 1;
+    for (int bin = 0; bin < GSA_DEGREE_BINS; bin++) {
+        same = same && start[bin] == at;
+        for (int64_t i = 0; i < rows; i++)
+            if (bin_of(offset[i + 1] - offset[i], hub) == bin) same = same && row[at++] == i;
+    }
+    check(same && start[GSA_DEGREE_BINS] == rows, what, graph);
+    free(start), free(row);
+}
+
+/* Rows also as a host's plan has them whose hubs begin where the device's do; and sources by their out-edges. */
+static void compare_all_bins(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, const gsa_plan *whole,
+                             int graph)
 {
     const gsa_cuda_plan *device = NULL;
     gsa_plan *host = NULL;
     gsa_plan_options options = {};
-    check(gsa_cuda_plan_bins(b, "test", uploaded, &device) == GSA_OK, b->error.text, graph);
+    check(gsa_cuda_plan_bins(b, "test", uploaded, 1, &device) == GSA_OK, b->error.text, graph);
     options.hub_chunk = device->in.length, options.csr_limit = options.transpose_limit = -1;
     if (gsa_plan_create(NULL, edges, &options, &host, NULL) != GSA_OK) abort();
-    int64_t *offset = fetch(b, (const int64_t *)device->bin_offset, GSA_DEGREE_BINS + 1);
-    int32_t *row = fetch(b, (const int32_t *)device->rows_by_degree, edges->rows);
+    int64_t *offset = fetch(b, (const int64_t *)device->bins.offset, GSA_DEGREE_BINS + 1);
+    int32_t *row = fetch(b, (const int32_t *)device->bins.row, edges->rows);
     check(memcmp(offset, host->bin_offset, sizeof host->bin_offset) == 0, "where bins of degrees start", graph);
     check(edges->rows == 0 || memcmp(row, host->rows_by_degree, sizeof *row * (size_t)edges->rows) == 0, "rows by degree",
           graph);
     free(offset), free(row);
     gsa_plan_release(NULL, host);
+    compare_bins(b, &device->bins, edges->edge_offset, edges->rows, device->in.length, "rows by in-degree", graph);
+    compare_bins(b, &device->out_bins, whole->out_offset, whole->sources, device->out_cut.length, "sources by out-degree",
+                 graph);
 }
 
 static int64_t long_ranges; /* of more than one edge, so far */
@@ -233,7 +261,7 @@ static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
     check(gsa_cuda_plan_of(b, "test", &uploaded, 0, &again) == GSA_OK && again == device, "the plan is not found again",
           graph);
     compare_all_windows(b, edges, &uploaded, host, graph);
-    compare_bins(b, edges, &uploaded, graph);
+    compare_all_bins(b, edges, &uploaded, host, graph);
     compare_ranges(b, &uploaded, host, graph);
     edges_unload(b, &uploaded);
     gsa_plan_release(NULL, host);
@@ -264,6 +292,114 @@ static void compare_graphs(int first, int last)
     gsa_backend_release(b);
 }
 
+/* ---- label gradients: the sums of rows by label stand in memory a block of rows at a time */
+enum { DIM = 12, HEADS = 2, WIDTH = DIM * HEADS, RESULTS = 5 };
+
+struct gradients {
+    float *at[RESULTS]; /* dq, dk, dv of kind 0, dr, db */
+    int64_t count[RESULTS];
+};
+
+static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
+{
+    gsa_dice dice = { seed };
+    float *host = (float *)calloc((size_t)count + 1, sizeof *host);
+    if (host == NULL) abort();
+    for (int64_t i = 0; i < count && !zero; i++) host[i] = (float)gsa_bell(&dice);
+    float *at = (float *)b->alloc(b, count * 4);
+    if (at == NULL || b->upload(b, at, host, count * 4) != GSA_OK) abort();
+    free(host);
+    return at;
+}
+
+static gradients run_blocks(gsa_backend *b, const gsa_edges *edges, int64_t label_bytes, int graph)
+{
+    const gsa_cuda_tuning *const own = gsa_cuda_of(b)->tuning;
+    gsa_cuda_tuning small = *own;
+    gsa_part parts[GSA_MAX_KINDS] = {};
+    gsa_attend_args args = {};
+    void *made[6 + 4 * GSA_MAX_KINDS];
+    int n = 0;
+    small.label_bytes = label_bytes;
+    gsa_cuda_of(b)->tuning = &small;
+    for (int k = 0; k < edges->kinds; k++) {
+        float *plane[4];
+        for (int i = 0; i < 4; i++)
+            made[n++] = plane[i] = fill(b, edges->part_rows[k] * WIDTH, (uint64_t)(40 + 4 * k + i), i > 1);
+        parts[k] = gsa_part{ plane[0], plane[1], plane[2], plane[3] };
+    }
+    const int64_t rows = edges->rows * WIDTH, labels = edges->labels;
+    float *const q = fill(b, rows, 1, 0), *const dout = fill(b, rows, 2, 0), *const r = fill(b, labels * DIM, 3, 0),
+                 *const out = fill(b, rows, 0, 1), *const lse = fill(b, edges->rows * HEADS, 0, 1);
+    gradients got = { { fill(b, rows, 0, 1), (float *)parts[0].dk, (float *)parts[0].dv, fill(b, labels * DIM, 0, 1),
+                        fill(b, labels * HEADS, 0, 1) },
+                      { rows, edges->part_rows[0] * WIDTH, edges->part_rows[0] * WIDTH, labels * DIM, labels * HEADS } };
+    args.edges = edges, args.heads = HEADS, args.head_dim = DIM, args.scale = 0.3, args.parts = parts;
+    args.q = q, args.dout = dout, args.label_vectors = r, args.out = out, args.lse = lse;
+    args.dq = got.at[0], args.dlabel_vectors = got.at[3], args.dlabel_bias = got.at[4];
+    check(b->attend_forward(b, &args) == GSA_OK && b->attend_backward(b, &args) == GSA_OK, b->error.text, graph);
+    for (int i = 0; i < RESULTS; i++) {
+        float *const at = got.at[i];
+        got.at[i] = fetch(b, (const float *)at, got.count[i]);
+        if (i == 0 || i > 2) b->free(b, at);
+    }
+    for (int i = 0; i < n; i++) b->free(b, made[i]);
+    b->free(b, q), b->free(b, dout), b->free(b, r), b->free(b, out), b->free(b, lse);
+    gsa_cuda_of(b)->tuning = own;
+    return got;
+}
+
+/* dq, dk and dv do not know of the blocks; dr and db are summed block by block. */
+static void compare_blocks(const gradients *whole, const gradients *blocks, int graph)
+{
+    for (int i = 0; i < RESULTS; i++) {
+        double gap = 0, all = 1e-30;
+        for (int64_t n = 0; n < whole->count[i]; n++) {
+            const double x = whole->at[i][n], y = blocks->at[i][n];
+            gap += (x - y) * (x - y), all += x * x;
+        }
+        if (i > 2) check(gap <= 1e-10 * all, "label gradients by blocks of rows", graph);
+        else check(gap == 0, "gradients by blocks of rows", graph);
+    }
+}
+
+static void label_blocks(gsa_backend *b)
+{
+    static const int ways[] = { GSA_CUDA_FUSED, GSA_CUDA_BF16, GSA_CUDA_WINDOWS, GSA_CUDA_BF16_TENSOR };
+    for (int graph = 0; graph < 24; graph++) {
+        edges_maker maker;
+        gsa_dice dice = { 700 + (uint64_t)graph };
+        edges_wish wish = {};
+        wish.examples = 1 + graph % 3, wish.kinds = 1 + graph % 2, wish.row_kinds = 1, wish.labels = 5, wish.nodes = 45;
+        gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
+        const int64_t row_bytes = HEADS * 5 * 4, rows = uploaded.rows;
+        check(gsa_cuda_choose_attention(b, ways[graph % 4]) == GSA_OK && gsa_cuda_choose_windows(b, 1, 0.2) == GSA_OK &&
+                  gsa_cuda_choose_order(b, graph / 4 % 2) == GSA_OK,
+              b->error.text, graph);
+        const gradients whole = run_blocks(b, &uploaded, INT64_C(1) << 30, graph);
+        const int64_t sizes[] = { 1, 3 * row_bytes, (rows / 2 + 1) * row_bytes, rows * row_bytes };
+        for (int size = 0; size < 4; size++) {
+            const gradients blocks = run_blocks(b, &uploaded, sizes[size], graph);
+            compare_blocks(&whole, &blocks, graph);
+            for (int i = 0; i < RESULTS; i++) free(blocks.at[i]);
+        }
+        for (int i = 0; i < RESULTS; i++) free(whole.at[i]);
+        edges_unload(b, &uploaded);
+        edges_free(&maker);
+    }
+}
+
+static void compare_label_blocks()
+{
+    gsa_backend *b = NULL;
+    if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, NULL) != GSA_OK) abort();
+#if defined(GSA_ON_EXECUTOR)
+    simt_order(SIMT_FORWARD, 0);
+#endif
+    label_blocks(b);
+    gsa_backend_release(b);
+}
+
 /* The last graphs on a device of sm_75: no window goes on tensor cores, whatever the rule. */
 int main()
 {
@@ -272,6 +408,7 @@ int main()
     simt_capability(75);
     compare_graphs(200, 220);
 #endif
+    compare_label_blocks();
     for (int way = 0; way < 2 + had_tensor_cores; way++) check(ways_seen[way] > 20, "a way that hardly a window goes", way);
     check(long_ranges > 1000, "ranges that are hardly ever longer than an edge", -1);
     printf("windows by edges, plain, on tensor cores: %d, %d, %d\n", ways_seen[0], ways_seen[1], ways_seen[2]);

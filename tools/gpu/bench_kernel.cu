@@ -209,6 +209,15 @@ static void run_other(gsa_backend *b, const card *c, const bench_case *at, int p
     must(b, gsa_cuda_choose_attention(b, GSA_CUDA_FUSED));
 }
 
+/* Rows with the most edges first. */
+static void run_degrees(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
+                        const work *w)
+{
+    must(b, gsa_cuda_choose_order(b, 1));
+    time_both(b, c, at, phase, a, "degrees", w);
+    must(b, gsa_cuda_choose_order(b, 0));
+}
+
 /* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without labels. */
 static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_attend_args a, const work *w)
 {
@@ -245,6 +254,7 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
+    run_degrees(b, c, at, phase, &a, &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TENSOR, "tensor");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TF32, "tf32");
