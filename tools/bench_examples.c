@@ -1,13 +1,23 @@
 /* bench_examples.c - emits and joins the examples that gsa bench kernel and gsa bench graph measure. */
 #include "bench_examples.h"
+#include <string.h>
 #include "graph/utf8.h"
+
+/* No character of the text: an end of a line, of either kind, or the mark of bytes' order that a file may begin with. */
+static int is_no_token(const gsa_bench_text *text, int64_t i)
+{
+    const char *at = text->data + i;
+    const int64_t left = text->bytes - i;
+    return *at == '\n' || (*at == '\r' && (left == 1 || at[1] == '\n')) ||
+           (i == 0 && left >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0);
+}
 
 /* Counts the tokens, and fills them in where there is room. */
 static void split(gsa_bench_text *text)
 {
     int64_t tokens = 0;
     for (int64_t i = 0; i < text->bytes; i += gsa_utf8_length(text->data + i)) {
-        if (text->data[i] == '\n') continue;
+        if (is_no_token(text, i)) continue;
         if (text->token) text->token[tokens] = (gsa_slice){ text->data + i, gsa_utf8_length(text->data + i) };
         tokens++;
     }

@@ -11,6 +11,11 @@ static void caught(int number)
     stop = 1;
 }
 
+int gsa_signal_came(void)
+{
+    return stop != 0;
+}
+
 const volatile sig_atomic_t *gsa_catch_signals(void)
 {
     struct sigaction action = { .sa_handler = caught };

@@ -92,6 +92,7 @@ double gsa_clock_now(int counts_cpu);
 
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);
+int gsa_signal_came(void); /* the same flag */
 
 /* gsa_train's progress, for a terminal (one bar) or a log (one line a report). */
 typedef struct gsa_reporter {

@@ -372,13 +372,33 @@ START_TEST(second_signal_ends)
 }
 END_TEST
 
+/* A picture that takes a while: once its temporary is there, a signal takes it away, and leaves the file of before as it was. */
+START_TEST(a_signal_leaves_no_temporary)
+{
+    gsa_cli_enter();
+    gsa_cli_write("g.graphml", "what stood here");
+    const pid_t child = gsa_cli_start(ARGS("graph", "--topology", "full", "--length", "3000", "--out", "g.graphml"));
+    for (int i = 0; i < 3000 && system("ls g.graphml.tmp-* >/dev/null 2>&1") != 0; i++) pause_ms(1);
+    kill(child, _i ? SIGTERM : SIGINT);
+    gsa_cli_wait(child, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 1, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_str_eq(ran.err, "gsa: stopped on request: 'g.graphml' was not written\n");
+    ck_assert_int_ne(system("ls g.graphml.tmp-* >/dev/null 2>&1"), 0);
+    char *text = gsa_cli_read("g.graphml");
+    ck_assert_str_eq(text, "what stood here");
+    free(text);
+    gsa_cli_leave();
+}
+END_TEST
+
 static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_and_completion), GSA_TEST(recipe_keys_page),
                                        GSA_TEST(topologies), GSA_TEST(doctor) };
 static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
 static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(a_dictionary_is_found_again),
                                       GSA_TEST(resume_and_threads) };
-static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_TEST(second_signal_ends) };
+static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_TEST(second_signal_ends),
+                                         GSA_LOOP(a_signal_leaves_no_temporary, 2) };
 
 int main(int argc, char **argv)
 {
