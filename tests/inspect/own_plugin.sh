@@ -16,7 +16,7 @@ must_say() { grep -qF -- "$1" log || fail "no word of: $1"; }
 gsa=$build/gsa
 run "$gsa" graph --topology file:path=edges.txt --length 3 --out a.mtx || fail "not found in the build tree"
 must_say "3 nodes, 2 edges"
-run "$gsa" topologies && grep -q '^file - ' out || fail "not listed"
+{ run "$gsa" topologies && grep -q '^file - ' out; } || fail "not listed"
 
 mkdir -p usr/bin "usr/bin/$place"
 cp "$gsa" usr/bin/gsa
