@@ -28,11 +28,23 @@ static void put_text(const gsa_page *page, const flow *f, double x, const char *
     gsa_output_text(page->out, "</text>\n");
 }
 
+/* "adjacent (6)"; where one node's edges alone are drawn "adjacent (2 of 6)". */
+static void name_category(const gsa_page *page, int c, char *text, size_t room)
+{
+    const gsa_category *category = &page->categories[c];
+    int64_t drawn = 0;
+    for (int64_t i = 0; i < page->lines; i++)
+        if (page->line[i].category == c) drawn += page->line[i].edges;
+    if (drawn < category->edges)
+        snprintf(text, room, "%s (%" PRId64 " of %" PRId64 ")", category->name, drawn, category->edges);
+    else snprintf(text, room, "%s (%" PRId64 ")", category->name, drawn);
+}
+
 static void put_category(const gsa_page *page, flow *f, int c)
 {
     char text[2 * SHORT_TEXT];
     const gsa_category *category = &page->categories[c];
-    snprintf(text, sizeof text, "%s (%" PRId64 ")", category->name, category->edges);
+    name_category(page, c, text, sizeof text);
     const double wide = swatch + gsa_text_width(text, size);
     make_room(f, wide);
     if (f->write && page->style == GSA_STYLE_MATRIX)

@@ -194,6 +194,7 @@ START_TEST(a_focus_draws_what_one_node_reads)
     char *svg = drawn_svg(d.view, GSA_STYLE_ARC, 6), *edges = group_of(svg, "edges");
     ck_assert_int_eq(count_of(edges, "<path "), 5);
     ck_assert_ptr_nonnull(strstr(svg, "Only edges into node 6 are drawn."));
+    ck_assert_ptr_nonnull(strstr(svg, "attend (5 of 54)"));
     free(edges);
     release(svg);
     const gsa_drawing_options options = { .focus = 12 };
