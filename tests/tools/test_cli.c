@@ -377,7 +377,7 @@ START_TEST(a_signal_leaves_no_temporary)
 {
     gsa_cli_enter();
     gsa_cli_write("g.graphml", "what stood here");
-    const pid_t child = gsa_cli_start(ARGS("graph", "--topology", "full", "--length", "3000", "--out", "g.graphml"));
+    const pid_t child = gsa_cli_start(ARGS("graph", "--topology", "full", "--length", "2000", "--out", "g.graphml"));
     for (int i = 0; i < 3000 && system("ls g.graphml.tmp-* >/dev/null 2>&1") != 0; i++) pause_ms(1);
     kill(child, _i ? SIGTERM : SIGINT);
     gsa_cli_wait(child, &ran);

@@ -148,6 +148,18 @@ gsa_status rig_train_ok(rig *r, const char *name)
     return status;
 }
 
+gsa_status rig_train_faulty(gsa_faults *faults, void *context)
+{
+    rig *r = context;
+    char name[32];
+    snprintf(name, sizeof name, "fault%d", r->attempts++);
+    r->system = &faults->table;
+    const gsa_status status = rig_train(r, name);
+    gsa_release(&faults->table, r->result);
+    r->result = NULL, r->system = NULL;
+    return status;
+}
+
 double rig_number(const rig *r, const char *key)
 {
     json_t *object = json_loads(r->result ? r->result : "", 0, NULL);

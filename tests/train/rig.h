@@ -4,6 +4,7 @@
 #include <signal.h>
 #include "gsa/safetensors.h"
 #include "gsa/scratch.h"
+#include "support/faults.h"
 #include "support/suite.h"
 #include "train/driver.h"
 
@@ -13,7 +14,7 @@ typedef struct rig {
     gsa_scratch scratch;
     gsa_backend *backend;
     const char *set[RIG_SETS];
-    int sets;
+    int sets, attempts;       /* attempts: of rig_train_faulty */
     const gsa_system *system; /* NULL: the default one */
     char path[256];           /* of the recipe */
     const char *plugin;       /* path of a topology, or NULL */
@@ -24,7 +25,7 @@ typedef struct rig {
     /* what the progress callback does and saw */
     int64_t stop_at; /* step after whose report a stop is asked for; 0: never */
     int64_t reports, evaluations, last_step;
-    double loss, epoch_loss;        /* of the last report, of the last epoch */
+    double loss, epoch_loss; /* of the last report, of the last epoch */
     char messages[4096];
     void (*each)(struct rig *, const gsa_progress *);
     void *context;
@@ -39,7 +40,9 @@ void rig_set(rig *r, const char *override); /* the text is borrowed */
 gsa_status rig_train(rig *r, const char *name);
 gsa_status rig_resume(rig *r, const char *name);
 gsa_status rig_train_ok(rig *r, const char *name); /* dies through Check unless GSA_OK */
-double rig_number(const rig *r, const char *key);  /* of the result; NAN: not there */
+/* For gsa_faults_sweep, whose context is the rig: a run into a folder of its own, whose system has these faults. */
+gsa_status rig_train_faulty(gsa_faults *faults, void *context);
+double rig_number(const rig *r, const char *key); /* of the result; NAN: not there */
 
 /* 0 when both runs' newest checkpoints hold the same bits: model, moments and counts (not the seconds). Says what differs. */
 int rig_differ(const rig *r, const char *a, const char *b);

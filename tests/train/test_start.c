@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "support/faults.h"
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 
@@ -147,20 +146,6 @@ START_TEST(what_cannot_be_begun_with_is_refused)
 }
 END_TEST
 
-static int attempts;
-
-static gsa_status one_run(gsa_faults *faults, void *context)
-{
-    rig *r = context;
-    char name[32];
-    snprintf(name, sizeof name, "fault%d", attempts++);
-    r->system = &faults->table;
-    const gsa_status status = rig_train(r, name);
-    gsa_release(&faults->table, r->result);
-    r->result = NULL, r->system = NULL;
-    return status;
-}
-
 START_TEST(no_memory_is_reported)
 {
     rig r;
@@ -171,7 +156,7 @@ START_TEST(no_memory_is_reported)
     start_from(&r, "first");
     gsa_release(gsa_system_default(), r.result);
     r.result = NULL;
-    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, one_run, &r), 1);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, rig_train_faulty, &r), 1);
     rig_close(&r);
 }
 END_TEST

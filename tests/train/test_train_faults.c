@@ -1,21 +1,6 @@
 /* A short run with the n-th allocation, write, rename, ... failing: each a status and a sentence, nothing live afterwards. */
 #include <stdio.h>
 #include "rig.h"
-#include "support/faults.h"
-
-static int attempts;
-
-static gsa_status one_run(gsa_faults *faults, void *context)
-{
-    rig *r = context;
-    char name[32];
-    snprintf(name, sizeof name, "fault%d", attempts++);
-    r->system = &faults->table;
-    const gsa_status status = rig_train(r, name);
-    gsa_release(&faults->table, r->result);
-    r->result = NULL, r->system = NULL;
-    return status;
-}
 
 static const struct {
     int op;
@@ -33,8 +18,8 @@ START_TEST(every_fault_is_reported)
     rig_open(&r, rig_text, GSA_F32, 1);
     rig_set(&r, "train.max_steps=1");
     rig_set(&r, "model.encoder=star");
-    attempts = 0;
-    const int tried = gsa_faults_sweep(faults_of[_i].op, faults_of[_i].may_recover, faults_of[_i].expected, one_run, &r);
+    const int tried =
+        gsa_faults_sweep(faults_of[_i].op, faults_of[_i].may_recover, faults_of[_i].expected, rig_train_faulty, &r);
     ck_assert_int_gt(tried, 1);
     rig_close(&r);
 }
@@ -61,8 +46,7 @@ START_TEST(no_memory_for_another_task)
     if (_i == 3) r.data[0] = r.data[1] = "tags";
     for (int i = 0; i < GSA_COUNT(held) && _i == 2; i++) rig_set(&r, held[i]);
     rig_set(&r, "train.max_steps=1");
-    attempts = 100;
-    const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, one_run, &r);
+    const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 1, GSA_ERR_MEMORY, rig_train_faulty, &r);
     ck_assert_int_gt(tried, 2);
     rig_close(&r);
 }
