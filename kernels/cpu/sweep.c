@@ -47,18 +47,18 @@ static int find(const gsa_edges *e, gsa_rows block, cpu_sweep *sweep)
 }
 
 typedef struct place { /* of a range in its sweep */
-    int64_t piece, segment, segments;
+    int64_t step, segment, segments;
     int is_long;
 } place;
 
 static place place_of(const cpu_sweep *x, const gsa_run *run)
 {
     const int64_t first = run->first - x->first, last = first + run->count - 1;
-    return (place){ x->piece + first / PIECE, x->segment + first / SEGMENT, last / SEGMENT - first / SEGMENT + 1,
+    return (place){ x->step + first / STEP, x->segment + first / SEGMENT, last / SEGMENT - first / SEGMENT + 1,
                     run->count > PIECE };
 }
 
-/* Counts short ranges by piece and parts of long ones by segment, each a place behind its own. */
+/* Counts short ranges by step and parts of long ones by segment, each a place behind its own. */
 static void count(const gsa_edges *e, cpu_sweeps *s)
 {
     for (const cpu_sweep *x = s->sweep; x < s->sweep + s->count; x++) {
@@ -66,14 +66,14 @@ static void count(const gsa_edges *e, cpu_sweeps *s)
     do {                                                                                                                    \
         const place at = place_of(x, run);                                                                                  \
         s->swept[row] = (int32_t)(x - s->sweep) + 1;                                                                        \
-        if (!at.is_long) s->short_start[at.piece + 1]++, s->shorts++;                                                       \
+        if (!at.is_long) s->short_start[at.step + 1]++, s->shorts++;                                                        \
         for (int64_t i = 0; at.is_long && i < at.segments; i++) s->long_start[at.segment + i + 1]++, s->longs++;            \
         if (at.is_long && at.segments > 1) s->crossings++, s->shared += at.segments;                                        \
     } while (0)
         EACH_RANGE(e, x->rows, x->kind, COUNT)
 #undef COUNT
     }
-    for (int64_t i = 0; i < s->pieces; i++) s->short_start[i + 1] += s->short_start[i];
+    for (int64_t i = 0; i < s->steps; i++) s->short_start[i + 1] += s->short_start[i];
     for (int64_t i = 0; i < s->segments; i++) s->long_start[i + 1] += s->long_start[i];
 }
 
@@ -81,7 +81,7 @@ static void put(cpu_sweeps *s, int64_t row, place at, cpu_crossing **crossing, i
 {
     const int crosses = at.segments > 1;
     if (!at.is_long) {
-        s->short_row[s->short_start[at.piece]++] = (int32_t)row;
+        s->short_row[s->short_start[at.step]++] = (int32_t)row;
         return;
     }
     if (crosses) *(*crossing)++ = (cpu_crossing){ (int32_t)row, (int32_t)slots[1], (int32_t)at.segments };
@@ -106,7 +106,7 @@ static void fill(const gsa_edges *e, cpu_sweeps *s)
             s->segment_sweep[i] = (int32_t)(x - s->sweep);
     }
     s->slots = slots[0];
-    back(s->short_start, s->pieces);
+    back(s->short_start, s->steps);
     back(s->long_start, s->segments);
 }
 
@@ -124,8 +124,8 @@ static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
             if (!more) return 0;
             s->sweep = more;
         }
-        x.piece = s->pieces, x.segment = s->segments;
-        s->pieces += (x.end - x.first + PIECE - 1) / PIECE, s->segments += (x.end - x.first + SEGMENT - 1) / SEGMENT;
+        x.step = s->steps, x.segment = s->segments;
+        s->steps += (x.end - x.first + STEP - 1) / STEP, s->segments += (x.end - x.first + SEGMENT - 1) / SEGMENT;
         s->sweep[s->count++] = x;
     }
     return 1;
@@ -137,7 +137,7 @@ int GSA_CPU(sweeps_make)(const gsa_system *system, const gsa_edges *e, cpu_sweep
     int made = find_all(system, e, s);
     if (made && s->count == 0) return 1;
     s->swept = made ? gsa_alloc_zero(system, (size_t)e->rows, sizeof *s->swept) : NULL;
-    s->short_start = made ? gsa_alloc_zero(system, (size_t)s->pieces + 1, sizeof *s->short_start) : NULL;
+    s->short_start = made ? gsa_alloc_zero(system, (size_t)s->steps + 1, sizeof *s->short_start) : NULL;
     s->long_start = made ? gsa_alloc_zero(system, (size_t)s->segments + 1, sizeof *s->long_start) : NULL;
     s->segment_sweep = made ? gsa_alloc(system, (size_t)s->segments, sizeof *s->segment_sweep) : NULL;
     made = s->swept && s->short_start && s->long_start && s->segment_sweep;

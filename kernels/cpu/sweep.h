@@ -11,7 +11,8 @@
 #include "kernels/ref/attend_items.h"
 
 enum {
-    PIECE = BLOCK,        /* sources */
+    PIECE = BLOCK,        /* sources that the forward pass takes at a time */
+    STEP = 16,            /* and the backward pass, which keeps nothing of a range: PIECE / STEP of them are a piece */
     SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end are joined afterwards */
     SWEEP_SOURCES = 4 * PIECE /* of a sweep at least: fewer stand in the caches anyway */
 };
@@ -32,16 +33,16 @@ typedef struct cpu_crossing { /* such a range in several segments: its slots fol
 typedef struct cpu_sweep { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
-    int64_t piece, segment;   /* the first, among those of all sweeps */
+    int64_t step, segment;    /* the first, among those of all sweeps */
 } cpu_sweep;
 
 typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
-    int64_t count, pieces, segments, shorts, longs, slots, crossings;
+    int64_t count, steps, segments, shorts, longs, slots, crossings;
     int64_t shared; /* slots 0 .. shared-1 are those of crossing ranges */
     cpu_sweep *sweep;
     int32_t *swept;         /* [rows] of the edges: 1 + the sweep that has the row, or 0 */
-    int64_t *short_start;   /* [pieces + 1] of short_row, by the piece where a range starts */
-    int32_t *short_row;     /* ascending in a piece */
+    int64_t *short_start;   /* [steps + 1] of short_row, by the step where a range starts */
+    int32_t *short_row;     /* ascending in a step */
     int64_t *long_start;    /* [segments + 1] of long_part */
     cpu_long *long_part;    /* ascending in a segment */
     int32_t *segment_sweep; /* [segments] */

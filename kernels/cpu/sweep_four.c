@@ -9,17 +9,18 @@ typedef struct four_heads { /* at most QUADS heads of the rows */
     int32_t first, heads;
 } four_heads;
 
-int GSA_CPU(four_of)(const ref_attend *t, const int32_t *row, int64_t left, cpu_four *four)
+int GSA_CPU(four_put)(const ref_attend *t, cpu_fours *x, int32_t row, cpu_four *four)
 {
-    if (left < FOUR || t->drop.on || t->dim == 0) return 0;
-    four->t = t, four->ahead = 0;
+    const int32_t places = cpu_range(t->edges, row)->count, *rows = x->row[places];
+    x->row[places][x->waiting[places]++] = row;
+    if (x->waiting[places] < FOUR) return 0;
+    x->waiting[places] = 0;
+    four->t = t, four->ahead = 0, four->places = places;
     for (int i = 0; i < FOUR; i++) {
-        const gsa_run *run = cpu_range(t->edges, row[i]);
+        const gsa_run *run = cpu_range(t->edges, rows[i]);
         const gsa_part *part = &t->args->parts[run->kind];
-        if (i == 0) four->places = run->count, four->kind = run->kind;
-        if (run->count != four->places || run->count > FOUR_PLACES || (run->count > 1 && run->label_step != 0)) return 0;
-        four->row[i] = row[i], four->first[i] = run->first, four->label[i] = run->label;
-        four->q[i] = (const float *)t->args->q + row[i] * t->width;
+        four->row[i] = rows[i], four->kind = run->kind, four->first[i] = run->first, four->label[i] = run->label;
+        four->q[i] = (const float *)t->args->q + rows[i] * t->width;
         four->k[i] = (const float *)part->k + run->first * t->width;
         four->v[i] = (const float *)part->v + run->first * t->width;
         four->r[i] = t->r ? t->r + (int64_t)run->label * t->dim : NULL;
@@ -104,35 +105,53 @@ static void exponents(vec *s, int32_t places)
 
 enum { WRITE, ADD, STREAM };
 
-/* y_i <- (ADD: y_i +) sum_e p_e x_i,e of a slice of one head. STREAM: past the caches. */
-CPU_INLINE void mix_slice(float *const *y, int64_t at, const float *p, const float *const *x, int64_t step, int32_t places,
-                          int how, int vectors, int whole, lanes end)
+typedef struct four_mix {                 /* y_i <- (ADD: y_i +) more_i r_i + sum_e p_e x_i,e of each head */
+    const float *p, *const *x, *const *r; /* r: of one head alone; NULL: none */
+    const float *more;                    /* lanes as a score's */
+    float *const *y;
+    int how;
+} four_mix;
+
+/* Of a slice of one head, whose lanes begin at `lane`. STREAM: past the caches. */
+CPU_INLINE void mix_slice(const four_mix *m, int lane, int64_t at, int64_t r_at, int64_t step, int32_t places, int how,
+                          int vectors, int whole, lanes end)
 {
+    const float *p = m->p + lane, *from[FOUR];
     vec sum[FOUR][SLICE];
-    for (int i = 0; i < FOUR; i++)
-        for (int v = 0; v < vectors; v++) sum[i][v] = how == ADD ? cpu_piece(y[i] + at, v, vectors, whole, end) : vec_zero();
-    for (int32_t e = 0; e < places; e++, p += LANES)
-        for (int i = 0; i < FOUR; i++) {
-            const float *from = x[i] + at + e * step;
-            for (int v = 0; v < vectors; v++)
-                sum[i][v] = vec_fma(vec_all(p[i]), cpu_piece(from, v, vectors, whole, end), sum[i][v]);
-        }
-    for (int i = 0; i < FOUR; i++)
+    CPU_UNROLL
+    for (int i = 0; i < FOUR; i++) {
+        from[i] = m->x[i] + at;
+        CPU_UNROLL
         for (int v = 0; v < vectors; v++) {
-            if (whole && how == STREAM) vec_stream(y[i] + at + v * LANES, sum[i][v]);
-            else cpu_put_piece(y[i] + at, v, vectors, whole, end, sum[i][v]);
+            sum[i][v] = how == ADD ? cpu_piece(m->y[i] + at, v, vectors, whole, end) : vec_zero();
+            if (m->r)
+                sum[i][v] =
+                    vec_fma(vec_all(m->more[lane + i]), cpu_piece(m->r[i] + r_at, v, vectors, whole, end), sum[i][v]);
         }
+    }
+    for (int32_t e = 0; e < places; e++, p += LANES) CPU_UNROLL
+    for (int i = 0; i < FOUR; i++) {
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = vec_fma(vec_all(p[i]), cpu_piece(from[i], v, vectors, whole, end), sum[i][v]);
+        from[i] += step;
+    }
+    CPU_UNROLL
+    for (int i = 0; i < FOUR; i++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        if (whole && how == STREAM) vec_stream(m->y[i] + at + v * LANES, sum[i][v]);
+        else cpu_put_piece(m->y[i] + at, v, vectors, whole, end, sum[i][v]);
+    }
 }
 
-static void mix(const four_heads *g, float *const *y, const vec *p, const float *const *x, int how)
+static void mix(const four_heads *g, const four_mix *m)
 {
     const ref_attend *t = g->x->t;
     for (int32_t j = 0; j < g->heads; j++)
         for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
             const cpu_cut cut = cpu_cut_at(t->dim, i);
             const int64_t at = (int64_t)(g->first + j) * t->dim + i;
-            const float *share = (const float *)p + 4 * j;
-#define SLICE_OF(vectors, whole) mix_slice(y, at, share, x, t->width, g->x->places, how, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole) mix_slice(m, 4 * j, at, i, t->width, g->x->places, m->how, vectors, whole, cut.end)
             CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
         }
@@ -154,7 +173,7 @@ static void forward_heads(const four_heads *g)
     vec_store(share, over);
     for (int32_t e = 0; e < x->places; e++) s[e] = vec_mul(s[e], over);
     for (int i = 0; i < FOUR; i++) out[i] = (float *)t->args->out + x->row[i] * t->width;
-    mix(g, out, s, x->v, cpu_streams(t) ? STREAM : WRITE);
+    mix(g, &(four_mix){ .p = (const float *)s, .x = x->v, .y = out, .how = cpu_streams(t) ? STREAM : WRITE });
     for (int32_t j = 0; j < g->heads; j++)
         for (int i = 0; i < FOUR; i++) {
             ((float *)t->args->lse)[x->row[i] * t->heads + g->first + j] = each[4 * j + i];
@@ -205,30 +224,54 @@ static void give(const four_heads *g, float *plane, const vec *p, const float *c
         }
 }
 
-/* y += share x, one head. */
-static void add_row(float *y, float share, const float *x, int32_t dim)
+/* y += sum_i share_i x_i of the columns from .. of one head, the first `rows` of the four. */
+CPU_INLINE void add_rows(float *y, const float *share, const float *const *x, int64_t at, int rows, int vectors, int whole,
+                         lanes end)
 {
-    for (int32_t i = 0; i < dim; i += LANES) {
-        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
-        vec_store_first(y + i, end, vec_fma(vec_all(share), vec_load_first(x + i, end), vec_load_first(y + i, end)));
+    for (int v = 0; v < vectors; v++) {
+        vec sum = cpu_piece(y, v, vectors, whole, end);
+        for (int i = 0; i < rows; i++) sum = vec_fma(vec_all(share[i]), cpu_piece(x[i] + at, v, vectors, whole, end), sum);
+        cpu_put_piece(y, v, vectors, whole, end, sum);
     }
 }
 
-/* What the sum of a row's ds gives to its label and, by its vector, to dq. */
-static void add_labels(const four_heads *g, vec sum, const ref_label_sums *sums)
+/* dr of the rows' labels, which mostly are one. */
+static void add_label_vectors(const four_heads *g, const float *scaled, float *dr)
 {
     const cpu_four *x = g->x;
-    const ref_attend *t = x->t;
-    float *dq = t->args->dq, slope[LANES], scaled[LANES];
-    vec_store(slope, sum);
-    vec_store(scaled, vec_mul(sum, vec_all(t->scale)));
+    const int32_t dim = x->t->dim, *label = x->label;
+    const int one = label[0] == label[1] && label[0] == label[2] && label[0] == label[3];
     for (int32_t j = 0; j < g->heads; j++)
-        for (int i = 0; i < FOUR; i++) {
-            const int64_t head = g->first + j, label = x->label[i];
-            if (sums->db) sums->db[label * sums->group + head - sums->first_head] += slope[4 * j + i];
-            if (sums->dr) add_row(sums->dr + label * t->dim, scaled[4 * j + i], x->q[i] + head * t->dim, t->dim);
-            if (t->r && dq) add_row(dq + x->row[i] * t->width + head * t->dim, scaled[4 * j + i], x->r[i], t->dim);
+        for (int32_t i = 0; i < dim; i += SLICE * LANES) {
+            const cpu_cut cut = cpu_cut_at(dim, i);
+            const int64_t at = (int64_t)(g->first + j) * dim + i;
+#define ONE(vectors, whole)                                                                                                 \
+    add_rows(dr + (int64_t)label[0] * dim + i, scaled + 4 * j, x->q, at, FOUR, vectors, whole, cut.end)
+#define EACH(vectors, whole)                                                                                                \
+    for (int r = 0; r < FOUR; r++)                                                                                          \
+    add_rows(dr + (int64_t)label[r] * dim + i, scaled + 4 * j + r, x->q + r, at, 1, vectors, whole, cut.end)
+            if (one) CPU_BY_CUT(cut, ONE)
+            else CPU_BY_CUT(cut, EACH)
+#undef ONE
+#undef EACH
         }
+}
+
+static void add_label_biases(const four_heads *g, vec sum, const ref_label_sums *sums)
+{
+    float slope[LANES];
+    vec_store(slope, sum);
+    for (int32_t j = 0; j < g->heads; j++)
+        for (int i = 0; i < FOUR; i++)
+            sums->db[g->x->label[i] * sums->group + g->first + j - sums->first_head] += slope[4 * j + i];
+}
+
+/* Asks for what stands x->ahead numbers behind the heads of a row. */
+static void ask_row(const four_heads *g, const float *row)
+{
+    const ref_attend *t = g->x->t;
+    if (!row) return;
+    for (int32_t i = g->first * t->dim; i < (g->first + g->heads) * t->dim; i += ASK_LINE) cpu_ask(row + i, g->x->ahead, 1);
 }
 
 static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *sums)
@@ -237,15 +280,17 @@ static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *s
     const ref_attend *t = x->t;
     const gsa_part *part = &t->args->parts[x->kind];
     const float *out[FOUR], *dout[FOUR];
-    float *dq[FOUR];
+    float *dq[FOUR], scaled[LANES];
     vec p[FOUR_PLACES + 1], ds[FOUR_PLACES], inner, sum = vec_zero();
     for (int i = 0; i < FOUR; i++) {
         out[i] = (const float *)t->args->out + x->row[i] * t->width;
         dout[i] = (const float *)t->args->dout + x->row[i] * t->width;
         dq[i] = t->args->dq ? (float *)t->args->dq + x->row[i] * t->width : NULL;
     }
-    dots(g, &inner, dout, 0, out, 0, NULL, 1);
-    scores(g, p, 0);
+    if (x->ahead)
+        for (int i = 0; i < FOUR; i++) ask_row(g, out[i]), ask_row(g, dq[i]);
+    dots(g, &inner, dout, x->ahead, out, 0, NULL, 1);
+    scores(g, p, x->ahead);
     dots(g, ds, dout, 0, x->v, t->width, NULL, x->places);
     for (int32_t e = 0; e < x->places; e++) p[e] = vec_sub(p[e], lse);
     exponents(p, x->places);
@@ -254,8 +299,12 @@ static void backward_heads(const four_heads *g, vec lse, const ref_label_sums *s
         sum = vec_add(sum, ds[e]);
         ds[e] = vec_mul(ds[e], vec_all(t->scale));
     }
-    if (dq[0]) mix(g, dq, ds, x->k, ADD);
-    add_labels(g, sum, sums);
+    vec_store(scaled, vec_mul(sum, vec_all(t->scale)));
+    if (dq[0])
+        mix(g,
+            &(four_mix){ .p = (const float *)ds, .x = x->k, .r = t->r ? x->r : NULL, .more = scaled, .y = dq, .how = ADD });
+    if (sums->db) add_label_biases(g, sum, sums);
+    if (sums->dr) add_label_vectors(g, scaled, sums->dr);
     give(g, part->dk, ds, x->q);
     give(g, part->dv, p, dout);
 }

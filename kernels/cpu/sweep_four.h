@@ -17,8 +17,23 @@ typedef struct cpu_four {
     const float *q[FOUR], *k[FOUR], *v[FOUR], *r[FOUR];
 } cpu_four;
 
-/* 1 when the first FOUR of `left` rows are such: then it is filled. */
-int GSA_CPU(four_of)(const ref_attend *t, const int32_t *row, int64_t left, cpu_four *four);
+typedef struct cpu_fours { /* rows that wait until there are four of a length */
+    int32_t waiting[FOUR_PLACES + 1], row[FOUR_PLACES + 1][FOUR];
+} cpu_fours;
+
+static inline void cpu_fours_start(cpu_fours *x)
+{
+    memset(x->waiting, 0, sizeof x->waiting);
+}
+
+/* Whether a range may go with three others. */
+static inline int cpu_foured(const ref_attend *t, const gsa_run *run)
+{
+    return t->dim > 0 && !t->drop.on && run->count <= FOUR_PLACES && (run->count == 1 || run->label_step == 0);
+}
+
+/* A row waits; 1 when it was the fourth: then `four` is filled, and none waits any more. */
+int GSA_CPU(four_put)(const ref_attend *t, cpu_fours *x, int32_t row, cpu_four *four);
 void GSA_CPU(four_forward)(const cpu_four *four);
 /* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
 int GSA_CPU(four_backward)(const cpu_four *four, int32_t first, int32_t last, const ref_label_sums *sums);

@@ -32,6 +32,8 @@ static inline int cpu_grouped(const ref_attend *t, const gsa_run *run)
 
 /* rows 4 or 2. */
 void GSA_CPU(group_forward)(const cpu_group *group);
+/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
+int GSA_CPU(group_backward)(const cpu_group *group, int32_t first, int32_t last, const ref_label_sums *sums);
 
 /* The rows' columns of one head, from `at` on. */
 static inline void cpu_group_rows(const cpu_group *g, const void *plane, int64_t at, const float **x)

@@ -4,35 +4,44 @@
 #include "kernels/cpu/sweep_group.h"
 #include "kernels/cpu/tile_read.h"
 
+enum {
+    OPEN = 64,      /* short rows that are taken step by step at once, at most */
+    AHEAD_STEPS = 2 /* which step is asked for */
+};
+
 /* Sources of a segment, first .. end-1. */
 typedef struct stretch {
-    int64_t piece, first, end;
+    int64_t step, first, end;
 } stretch;
 
 static stretch stretch_of(const cpu_sweep *x, int64_t segment)
 {
     const int64_t behind = segment - x->segment, first = x->first + behind * SEGMENT, end = first + SEGMENT;
-    return (stretch){ x->piece + behind * (SEGMENT / PIECE), first, end < x->end ? end : x->end };
+    return (stretch){ x->step + behind * (SEGMENT / STEP), first, end < x->end ? end : x->end };
 }
 
-/* Sources from .. end-1, and the rows whose ranges start in them. */
-typedef struct piece_at {
-    int64_t piece, from, end;
-} piece_at;
+/* Short ranges that start in some sources: those of steps that follow one another. */
+typedef struct shorts {
+    const int32_t *row;
+    int64_t count;
+} shorts;
 
-/* Reads what a piece will want, whole rows one after another. */
-static void read_piece(const ref_attend *t, const cpu_sweeps *s, int32_t kind, const cpu_reading *reading, piece_at at)
+static shorts shorts_of(const cpu_sweeps *s, int64_t step, int64_t sources)
+{
+    const int64_t first = s->short_start[step], end = s->short_start[step + (sources + STEP - 1) / STEP];
+    return (shorts){ s->short_row + first, end - first };
+}
+
+/* Reads what the sources from .. end-1 and the rows that start there will want, whole rows one after another. */
+static void read_sources(const ref_attend *t, int32_t kind, const cpu_reading *reading, int64_t from, int64_t end,
+                         shorts rows)
 {
     const gsa_part *part = &t->args->parts[kind];
     const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
     const void *const row[READ_PLANES] = { t->args->q, reading->backward || !cpu_streams(t) ? t->args->out : NULL,
                                            t->args->dout, t->args->dq };
-    const int64_t end = s->short_start[at.piece + 1];
-    cpu_read_rows(t, reading, source, at.from, at.end - 1);
-    for (int64_t i = s->short_start[at.piece], next; i < end; i = next) {
-        for (next = i + 1; next < end && s->short_row[next] == s->short_row[next - 1] + 1;) next++;
-        cpu_read_rows(t, reading, row, s->short_row[i], s->short_row[next - 1]);
-    }
+    cpu_read_rows(t, reading, source, from, end - 1);
+    for (int64_t i = 0; i < rows.count; i++) cpu_read_rows(t, reading, row, rows.row[i], rows.row[i]);
 }
 
 typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at `segment` */
@@ -43,6 +52,7 @@ typedef struct forward_piece { /* at work: sources from .. end-1 of a segment th
     cpu_reading reading;
     cpu_group group;     /* rows that read all of it and wait for others, */
     int32_t slot[GROUP]; /* -1: short ones */
+    cpu_fours fours;     /* short rows that wait, from piece to piece */
 } forward_piece;
 
 static void forward_short(const forward_piece *p, int64_t row)
@@ -126,25 +136,24 @@ static int join_group(forward_piece *p, int64_t row, int32_t slot)
     return 1;
 }
 
-static void forward_rows(forward_piece *p, int64_t piece, int64_t segment)
+static void forward_some(forward_piece *p, int32_t row)
 {
     const ref_attend *t = p->t;
-    const cpu_sweeps *s = p->x->sweeps;
-    for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
-        cpu_four four;
-        if (join_group(p, s->short_row[i], -1)) continue;
-        if (!GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four)) {
-            forward_short(p, s->short_row[i]);
-            continue;
-        }
-        four.ahead = p->ahead / four.places;
-        GSA_CPU(four_forward)(&four);
-        i += FOUR - 1;
+    cpu_four four;
+    if (join_group(p, row, -1)) return;
+    if (!cpu_foured(t, cpu_range(t->edges, row))) {
+        forward_short(p, row);
+        return;
     }
-    for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
-        if (!join_group(p, s->long_part[i].row, s->long_part[i].slot))
-            forward_long(p, s->long_part[i].row, s->long_part[i].slot);
-    forward_waiting(p);
+    if (!GSA_CPU(four_put)(t, &p->fours, row, &four)) return;
+    four.ahead = p->ahead / four.places;
+    GSA_CPU(four_forward)(&four);
+}
+
+static void forward_rest(forward_piece *p)
+{
+    for (int places = 0; places <= FOUR_PLACES; places++)
+        for (int i = 0; i < p->fours.waiting[places]; i++) forward_short(p, p->fours.row[places][i]);
 }
 
 void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t segment)
@@ -152,18 +161,25 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
     const cpu_sweeps *s = x->sweeps;
     const cpu_sweep *sweep = &s->sweep[s->segment_sweep[segment]];
     const stretch all = stretch_of(sweep, segment);
-    int64_t piece = all.piece;
+    int64_t step = all.step;
     int asked = 0;
     forward_piece p = { .t = t, .x = x, .segment = all.first };
     cpu_start_reading(&p.reading, 0, t->heads, 0);
-    for (p.from = all.first; p.from < all.end; p.from += PIECE, piece++) {
+    cpu_fours_start(&p.fours);
+    for (p.from = all.first; p.from < all.end; p.from += PIECE, step += PIECE / STEP) {
         p.end = p.from + PIECE < all.end ? p.from + PIECE : all.end;
         p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = sweep->kind };
-        if (!asked) read_piece(t, s, sweep->kind, &p.reading, (piece_at){ piece, p.from, p.end });
+        const shorts rows = shorts_of(s, step, p.end - p.from);
+        if (!asked) read_sources(t, sweep->kind, &p.reading, p.from, p.end, rows);
         p.ahead = p.end < all.end ? PIECE * t->width : 0;
-        forward_rows(&p, piece, segment);
+        for (int64_t i = 0; i < rows.count; i++) forward_some(&p, rows.row[i]);
+        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
+            if (!join_group(&p, s->long_part[i].row, s->long_part[i].slot))
+                forward_long(&p, s->long_part[i].row, s->long_part[i].slot);
+        forward_waiting(&p);
         asked = p.ahead == 0;
     }
+    forward_rest(&p);
     vec_stream_end();
 }
 
@@ -196,40 +212,128 @@ void GSA_CPU(sweep_join)(const ref_attend *t, const cpu_sweeping *x, int64_t cro
     GSA_CPU(forward_end)(t, c.row, x->state + c.slot * cpu_states(t), out);
 }
 
-static void backward_range(const ref_attend *t, int64_t row, int64_t from, int64_t end, int32_t first, int32_t last,
-                           const ref_label_sums *sums)
+typedef struct backward_step { /* at work: sources from .. end-1 */
+    const ref_attend *t;
+    const ref_label_sums *sums;
+    int32_t first, last; /* heads */
+    int64_t from, end;
+    int64_t ahead;      /* as a group's, until one asks */
+    cpu_group group;    /* rows that read all of it and wait for others, */
+    int32_t open[OPEN]; /* short rows that began here or before and do not end before, */
+    int opens;
+    cpu_fours fours; /* and such that wait, from step to step */
+} backward_step;
+
+/* What a row reads of the sources from .. end-1. */
+static void backward_range(const backward_step *p, int64_t row, int64_t from, int64_t end)
 {
-    const gsa_run *run = cpu_range(t->edges, row);
     cpu_block block;
-    if (cpu_range_block(t, run, from, end, &block)) GSA_CPU(back_block)(t, row, &block, first, last, sums);
+    if (cpu_range_block(p->t, cpu_range(p->t->edges, row), from, end, &block))
+        GSA_CPU(back_block)(p->t, row, &block, p->first, p->last, p->sums);
 }
 
-static void backward_segment(const ref_attend *t, const cpu_sweeps *s, stretch all, int64_t segment, int32_t first,
-                             int32_t last, const ref_label_sums *sums)
+/* All that wait, four, two or one at a time. */
+static void backward_waiting(backward_step *p)
 {
-    int64_t piece = all.piece;
-    cpu_reading reading;
-    cpu_start_reading(&reading, first, last, 1);
-    for (int64_t from = all.first; from < all.end; from += PIECE, piece++) {
-        const int64_t end = from + PIECE < all.end ? from + PIECE : all.end;
-        read_piece(t, s, s->sweep[s->segment_sweep[segment]].kind, &reading, (piece_at){ piece, from, end });
-        for (int64_t i = s->short_start[piece]; i < s->short_start[piece + 1]; i++) {
-            cpu_four four;
-            if (GSA_CPU(four_of)(t, s->short_row + i, s->short_start[piece + 1] - i, &four) &&
-                GSA_CPU(four_backward)(&four, first, last, sums))
-                i += FOUR - 1;
-            else backward_range(t, s->short_row[i], 0, INT32_MAX, first, last, sums);
-        }
-        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
-            backward_range(t, s->long_part[i].row, from, end, first, last, sums);
+    const cpu_group all = p->group;
+    for (int i = 0; i < all.rows; i += p->group.rows) {
+        cpu_group *g = &p->group;
+        g->rows = all.rows - i >= GROUP ? GROUP : all.rows - i >= 2 ? 2 : 1, g->ahead = p->ahead;
+        for (int r = 0; r < g->rows; r++) g->row[r] = all.row[i + r], g->label[r] = all.label[i + r];
+        if (g->rows > 1 && GSA_CPU(group_backward)(g, p->first, p->last, p->sums)) p->ahead = 0;
+        else
+            for (int r = 0; r < g->rows; r++) backward_range(p, g->row[r], p->from, p->end);
     }
+    p->group.rows = 0;
+}
+
+/* What a row reads here, together with others where it reads all. */
+static void backward_here(backward_step *p, int64_t row)
+{
+    const gsa_run *run = cpu_range(p->t->edges, row);
+    cpu_group *g = &p->group;
+    if (run->first > p->from || run->first + (int64_t)run->count < p->end || !cpu_grouped(p->t, run)) {
+        backward_range(p, row, p->from, p->end);
+        return;
+    }
+    g->row[g->rows] = row, g->label[g->rows++] = run->label;
+    if (g->rows == GROUP) backward_waiting(p);
+}
+
+/* Asks for the row behind one: in a tree it begins where this one ends. */
+static void ask_next_row(const backward_step *p, int64_t row)
+{
+    const ref_attend *t = p->t;
+    const void *const plane[] = { t->args->q, t->args->out, t->args->dout, t->args->dq };
+    const int32_t from = p->first * t->dim, to = p->last * t->dim;
+    for (int i = 0; i < 4; i++)
+        for (int32_t j = from; plane[i] && j < to; j += ASK_LINE)
+            cpu_ask((const float *)plane[i] + row * t->width + j, t->width, 1);
+}
+
+/* A short row that begins here. Those that read whole steps stay open. */
+static void backward_some(backward_step *p, int32_t row)
+{
+    const ref_attend *t = p->t;
+    const gsa_run *run = cpu_range(t->edges, row);
+    cpu_four four;
+    if (run->first == p->from && run->first + (int64_t)run->count >= p->end && p->opens < OPEN && cpu_grouped(t, run)) {
+        p->open[p->opens++] = row;
+        ask_next_row(p, row);
+        return;
+    }
+    if (!cpu_foured(t, run)) {
+        backward_range(p, row, 0, INT32_MAX);
+        return;
+    }
+    if (!GSA_CPU(four_put)(t, &p->fours, row, &four)) return;
+    four.ahead = p->ahead / four.places;
+    if (GSA_CPU(four_backward)(&four, p->first, p->last, p->sums)) return;
+    for (int i = 0; i < FOUR; i++) backward_range(p, four.row[i], 0, INT32_MAX);
+}
+
+static void backward_open(backward_step *p)
+{
+    int opens = 0;
+    for (int i = 0; i < p->opens; i++) {
+        const gsa_run *run = cpu_range(p->t->edges, p->open[i]);
+        backward_here(p, p->open[i]);
+        if (run->first + (int64_t)run->count > p->end) p->open[opens++] = p->open[i];
+    }
+    p->opens = opens;
+}
+
+static void backward_rest(backward_step *p)
+{
+    for (int places = 0; places <= FOUR_PLACES; places++)
+        for (int i = 0; i < p->fours.waiting[places]; i++) backward_range(p, p->fours.row[places][i], 0, INT32_MAX);
 }
 
 void GSA_CPU(sweep_backward)(const ref_attend *t, const cpu_sweeps *s, int64_t sweep, int32_t first, int32_t last,
                              const ref_label_sums *sums)
 {
     const cpu_sweep *x = &s->sweep[sweep];
-    const int64_t segments = (x->end - 1 - x->first) / SEGMENT + 1;
-    for (int64_t i = x->segment; i < x->segment + segments; i++)
-        backward_segment(t, s, stretch_of(x, i), i, first, last, sums);
+    backward_step p = { .t = t, .sums = sums, .first = first, .last = last };
+    int64_t step = x->step;
+    int asked = 0;
+    cpu_reading reading;
+    cpu_start_reading(&reading, first, last, 1);
+    cpu_fours_start(&p.fours);
+    for (p.from = x->first; p.from < x->end; p.from += STEP, step++) {
+        const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
+        const shorts rows = shorts_of(s, step, STEP);
+        p.end = p.from + STEP < x->end ? p.from + STEP : x->end;
+        p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = x->kind };
+        if (!asked) read_sources(t, x->kind, &reading, p.from, p.end, rows);
+        p.ahead = p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
+        for (int64_t i = 0; i < rows.count; i++) backward_some(&p, rows.row[i]);
+        backward_open(&p);
+        for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
+            const gsa_run *run = cpu_range(t->edges, s->long_part[i].row);
+            if (run->first < p.end && run->first + (int64_t)run->count > p.from) backward_here(&p, s->long_part[i].row);
+        }
+        backward_waiting(&p);
+        asked = p.ahead == 0;
+    }
+    backward_rest(&p);
 }
