@@ -74,6 +74,7 @@ typedef struct cpu_columns { /* at most BLOCK columns of a tile */
 } cpu_columns;
 
 typedef struct cpu_reading cpu_reading; /* tile_read.h */
+struct cpu_kept_tile;                   /* kept.h */
 
 /* 1 when a tile starts at `row` and pays: then it stands in `room`. Rows from `last` on are another's. */
 int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labelled, cpu_tile_room *room, cpu_tile *tile);
@@ -127,6 +128,14 @@ int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
 
 /* The backward pass of a tile for the heads that are read. */
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums);
+
+void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
+                              const ref_label_sums *sums); /* by its strips */
+
+/* The same edge by edge for one head and some columns, where something is not finite: what a row does not read must not reach it. `kept`
+ * where there is dropout. */
+void GSA_CPU(tile_by_rows)(const ref_attend *t, const cpu_tile *tile, const struct cpu_kept_tile *kept, int32_t head,
+                           const cpu_columns *c, const ref_label_sums *sums);
 
 /* The backward pass of a block of a row's edges, for a tile that meets what is not finite. */
 void GSA_CPU(back_block)(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,

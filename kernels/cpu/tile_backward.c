@@ -5,11 +5,6 @@
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 #include "kernels/cpu/tile_sources.h"
-#include "kernels/cpu/tile_turned.h"
-
-typedef struct tile_sources { /* rows of K and V of all columns, for tiles that are scored by strips */
-    const float *k[TILE_PLACED], *v[TILE_PLACED];
-} tile_sources;
 
 typedef struct tile_head {
     const ref_attend *t;
@@ -21,8 +16,7 @@ typedef struct tile_head {
     const float *q[LANES], *dout[LANES];
     float *dq[LANES];
     float qt[TILE_DIM * LANES], doutt[TILE_DIM * LANES];       /* qt is scaled */
-    const tile_sources *sources;                               /* NULL: columns are scored block by block */
-    float p[TILE_PLACED * LANES], ds[TILE_PLACED * LANES];     /* of all columns where there are sources, else of a block */
+    float p[BLOCK * LANES], ds[BLOCK * LANES];                 /* of a block of columns */
     float all[TILE_PLACED * LANES];                            /* ds of all columns, not scaled, where labels matter */
     float of[TILE_LABELS * LANES], slope[TILE_LABELS * LANES]; /* what labels add to scores; sums of ds by label */
     const float *vectors[TILE_LABELS];
@@ -54,9 +48,8 @@ static void prepare(tile_head *x)
     float each[LANES];
     x->column = (int64_t)x->head * t->dim, x->at = x->tile->row * t->width + x->column;
     x->inner = cpu_row_dots((const float *)args->out + x->at, (const float *)args->dout + x->at, t->width, t->dim);
-    if (!x->sources && !cpu_by_fours(t, x->tile)) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
-    if (x->sources ? t->r && x->tile->labels > 0 : cpu_turns(t, x->tile))
-        cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
+    if (!cpu_by_fours(t, x->tile)) cpu_turn(x->doutt, (const float *)args->dout + x->at, t->width, t->dim, 1);
+    if (cpu_turns(t, x->tile)) cpu_turn(x->qt, (const float *)args->q + x->at, t->width, t->dim, t->scale);
     for (int r = 0; r < LANES; r++) {
         const int64_t row = (x->tile->row + r) * t->width;
         each[r] = lse[(int64_t)r * t->heads];
@@ -65,9 +58,6 @@ static void prepare(tile_head *x)
     }
     x->lse = vec_load(each);
     prepare_labels(x);
-    if (!x->sources) return;
-    cpu_strip_dots(t, x->tile, x->p, (const float *)args->q + x->at, t->scale, x->sources->k, x->column, x->soon);
-    cpu_strip_dots(t, x->tile, x->ds, (const float *)args->dout + x->at, 1, x->sources->v, x->column, x->soon);
 }
 
 static void score_block(tile_head *x, const cpu_columns *c)
@@ -136,18 +126,6 @@ static void add_queries(tile_head *x, const cpu_columns *c, const float *ds)
     }
 }
 
-/* dr_l += sum_r slope[l][r] q_r. */
-static void add_vectors(const tile_head *x, float *dr, const uint16_t *reads)
-{
-    for (int32_t from = 0, some; from < x->tile->labels; from += some) {
-        cpu_given given = { .p = x->slope + from * LANES, .x = x->q[0] + x->column };
-        const cpu_given *const g[] = { &given };
-        some = x->tile->labels - from < BLOCK ? x->tile->labels - from : BLOCK;
-        for (int32_t i = 0; i < some; i++) given.y[i] = dr + (int64_t)x->tile->label[from + i] * x->t->dim;
-        cpu_give_range(g, 1, x->t->width, reads + from, 0, some, x->t->dim);
-    }
-}
-
 /* What the sums of slopes give: db_l, dr_l and the labels' part of dq. */
 static void add_labels(tile_head *x, const ref_label_sums *sums)
 {
@@ -163,33 +141,33 @@ static void add_labels(tile_head *x, const ref_label_sums *sums)
         if (sums->db) sums->db[(int64_t)x->tile->label[l] * sums->group + x->head - sums->first_head] += vec_sum(slope);
         vec_store(x->slope + l * LANES, vec_mul(slope, vec_all(t->scale)));
     }
-    if (sums->dr) add_vectors(x, sums->dr, reads);
+    if (sums->dr) cpu_give_labels(t, x->tile, x->slope, reads, x->q[0] + x->column, t->width, sums->dr);
     for (int r = 0; r < LANES && t->r && x->dq[0]; r += TILE_ROWS) {
         const cpu_product g = { x->slope + r, 1, LANES, labels, x->vectors, 0, reads, ((1u << TILE_ROWS) - 1) << r, one };
         cpu_product_rows(x->dq + r, &g, t->dim, TILE_ROWS);
     }
 }
 
-/* The same edge by edge, for a block in which something is not finite: what a row does not read must not reach it. */
-static void by_rows(const tile_head *x, const cpu_columns *c, const ref_label_sums *sums)
+void GSA_CPU(tile_by_rows)(const ref_attend *t, const cpu_tile *tile, const cpu_kept_tile *kept, int32_t head,
+                           const cpu_columns *c, const ref_label_sums *sums)
 {
     for (int r = 0; r < LANES; r++) {
         cpu_block block;
         float factor[BLOCK];
-        block.first = 0, block.count = 0, block.one_label = 0, block.ahead = 0, block.factor = x->t->drop.on ? factor : NULL;
+        block.first = 0, block.count = 0, block.one_label = 0, block.ahead = 0, block.factor = t->drop.on ? factor : NULL;
         for (int32_t i = 0; i < c->count; i++) {
             if (!(c->mask[i] >> r & 1)) continue;
             block.k[block.count] = c->k[i], block.v[block.count] = c->v[i];
             block.kind[block.count] = c->kind[i], block.source[block.count] = c->source[i];
-            factor[block.count] = x->t->drop.on ? cpu_factor(x->t, x->kept, x->head, c->first + i, r) : 1;
-            if (x->tile->labels > 0) {
-                const int32_t l = x->tile->place[(int64_t)(c->first + i) * LANES + r];
-                block.label[block.count] = x->tile->label[l];
-                if (x->t->r) block.r[block.count] = x->vectors[l];
+            factor[block.count] = t->drop.on ? cpu_factor(t, kept, head, c->first + i, r) : 1;
+            if (tile->labels > 0) {
+                const int32_t label = tile->label[tile->place[(int64_t)(c->first + i) * LANES + r]];
+                block.label[block.count] = label;
+                if (t->r) block.r[block.count] = t->r + (int64_t)label * t->dim;
             }
             block.count++;
         }
-        GSA_CPU(back_block)(x->t, x->tile->row + r, &block, x->head, x->head + 1, sums);
+        GSA_CPU(back_block)(t, tile->row + r, &block, head, head + 1, sums);
     }
 }
 
@@ -202,41 +180,30 @@ static int backward_blocks(tile_head *x, const ref_label_sums *sums)
     int finite = 0;
     c.first = c.count = 0;
     while (cpu_next_columns(t, tile, &c)) {
-        float *p = x->p + (x->sources ? c.first * LANES : 0), *ds = x->ds + (x->sources ? c.first * LANES : 0);
-        if (!x->sources) score_block(x, &c);
-        if (!slopes(x, &c, p, ds)) {
-            by_rows(x, &c, sums);
+        score_block(x, &c);
+        if (!slopes(x, &c, x->p, x->ds)) {
+            GSA_CPU(tile_by_rows)(t, tile, x->kept, x->head, &c, sums);
             if (tile->labels > 0) memset(x->all + c.first * LANES, 0, sizeof(float) * LANES * (size_t)c.count);
             continue;
         }
-        if (t->drop.on) cpu_keep_columns(t, p, x->kept, x->head, c.first, c.count);
-        add_queries(x, &c, ds);
-        cpu_give_sources(t, &c, x->column, ds, p, x->q[0] + x->column, x->dout[0] + x->column);
+        if (t->drop.on) cpu_keep_columns(t, x->p, x->kept, x->head, c.first, c.count);
+        add_queries(x, &c, x->ds);
+        cpu_give_sources(t, &c, x->column, x->ds, x->p, x->q[0] + x->column, x->dout[0] + x->column);
         finite = 1; /* so are all queries */
     }
     return finite;
 }
 
-static void find_sources(const ref_attend *t, const cpu_tile *tile, tile_sources *to)
-{
-    cpu_columns c;
-    c.first = c.count = 0;
-    while (cpu_next_columns(t, tile, &c)) {
-        memcpy(to->k + c.first, c.k, sizeof *c.k * (size_t)c.count);
-        memcpy(to->v + c.first, c.v, sizeof *c.v * (size_t)c.count);
-    }
-}
-
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
-    tile_sources sources;
-    const int strips = cpu_by_strips(t, tile);
-    if (strips) find_sources(t, tile, &sources);
+    if (cpu_by_strips(t, tile)) {
+        GSA_CPU(strips_backward)(t, tile, reading, sums);
+        return;
+    }
     for (int32_t h = reading->first; h < reading->last; h++) {
         tile_head x;
         x.t = t, x.tile = tile, x.soon = &reading->soon, x.head = h, x.kept = &kept, x.pair = 0;
-        x.sources = strips ? &sources : NULL;
         if (t->drop.on && h % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, h, &kept);
         prepare(&x);
         if (backward_blocks(&x, sums) && tile->labels > 0) add_labels(&x, sums);

@@ -13,30 +13,35 @@ enum {
     GIVEN_TOGETHER = LANES == 16 ? 2 : 1 /* planes whose sums stand in registers at once */
 };
 
-typedef struct cpu_given { /* y[c] += sum_r p[c LANES + r] x[r stride ..] for a plane */
+typedef struct
+    cpu_given { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] for a plane; found NULL: p[c LANES + r] */
     const float *p, *x;
-    float *y[BLOCK]; /* rows of the head at work; NULL where the kind wants none */
+    float *const *y; /* rows of columns */
+    int64_t at;
+    const int32_t (*found)[QUADS];
 } cpu_given;
 
-/* Columns c .. c+columns-1 from the rows in `bits`. */
+/* Columns c .. c+columns-1 from the rows in `bits`. `found`: whether the planes have it; then it is the same. */
 CPU_INLINE void cpu_give_slice(const cpu_given *const *g, int planes, int64_t stride, int32_t c, int columns, unsigned bits,
-                               int32_t from, int vectors, int whole, lanes end)
+                               int32_t from, int found, int vectors, int whole, lanes end)
 {
     vec sum[GIVEN_PLANES][TILE_ROWS][SLICE];
     const float *x[GIVEN_PLANES], *p[GIVEN_PLANES];
     float *y[GIVEN_PLANES][TILE_ROWS];
     for (int k = 0; k < planes; k++) {
-        x[k] = g[k]->x + from, p[k] = g[k]->p + c * LANES;
-        for (int i = 0; i < columns; i++) y[k][i] = g[k]->y[c + i] + from;
+        x[k] = g[k]->x + from, p[k] = g[k]->p;
+        for (int i = 0; i < columns; i++) y[k][i] = g[k]->y[c + i] + g[k]->at + from;
         for (int i = 0; i < columns; i++)
             for (int v = 0; v < vectors; v++) sum[k][i][v] = cpu_piece(y[k][i], v, vectors, whole, end);
     }
     for (; bits; bits &= bits - 1) {
         const int r = __builtin_ctz(bits);
         const int64_t row = r * stride;
+        int64_t place[TILE_ROWS];
+        for (int i = 0; i < columns; i++) place[i] = found ? g[0]->found[c + i][r / 4] + r : (int64_t)(c + i) * LANES + r;
         for (int k = 0; k < planes; k++) {
             vec share[TILE_ROWS];
-            for (int i = 0; i < columns; i++) share[i] = vec_held(vec_all(p[k][i * LANES + r]));
+            for (int i = 0; i < columns; i++) share[i] = vec_held(vec_all(p[k][place[i]]));
             for (int v = 0; v < vectors; v++) {
                 const vec part = vec_held(cpu_piece(x[k] + row, v, vectors, whole, end));
                 for (int i = 0; i < columns; i++) sum[k][i][v] = vec_fma(share[i], part, sum[k][i][v]);
@@ -50,25 +55,26 @@ CPU_INLINE void cpu_give_slice(const cpu_given *const *g, int planes, int64_t st
 
 /* Columns first .. last-1. */
 CPU_INLINE void cpu_give_columns(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
-                                 int32_t last, int32_t from, int vectors, int whole, lanes end)
+                                 int32_t last, int32_t from, int found, int vectors, int whole, lanes end)
 {
     const int some = TILE_ROWS / planes;
     int32_t c = first;
     for (; c + some <= last; c += some) {
         unsigned bits = 0;
         for (int i = 0; i < some; i++) bits |= mask[c + i];
-        cpu_give_slice(g, planes, stride, c, some, bits, from, vectors, whole, end);
+        cpu_give_slice(g, planes, stride, c, some, bits, from, found, vectors, whole, end);
     }
-    for (; c < last; c++) cpu_give_slice(g, planes, stride, c, 1, mask[c], from, vectors, whole, end);
+    for (; c < last; c++) cpu_give_slice(g, planes, stride, c, 1, mask[c], from, found, vectors, whole, end);
 }
 
-static inline void cpu_give_range(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
-                                  int32_t last, int32_t dim)
+/* `found` is known where it is called. */
+CPU_INLINE void cpu_give_range(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
+                               int32_t last, int32_t dim, int found)
 {
     for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-#define BOTH(vectors, whole) cpu_give_columns(g, 2, stride, mask, first, last, i, vectors, whole, cut.end)
-#define ONE(vectors, whole)  cpu_give_columns(g, 1, stride, mask, first, last, i, vectors, whole, cut.end)
+#define BOTH(vectors, whole) cpu_give_columns(g, 2, stride, mask, first, last, i, found, vectors, whole, cut.end)
+#define ONE(vectors, whole)  cpu_give_columns(g, 1, stride, mask, first, last, i, found, vectors, whole, cut.end)
         if (planes == 2) {
             CPU_BY_CUT(cut, BOTH)
         } else {
@@ -79,11 +85,21 @@ static inline void cpu_give_range(const cpu_given *const *g, int planes, int64_t
     }
 }
 
+/* The planes one after another where their sums do not stand in registers at once. */
+CPU_INLINE void cpu_give_planes(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
+                                int32_t last, int32_t dim, int found)
+{
+    if (planes <= GIVEN_TOGETHER && planes > 0) cpu_give_range(g, planes, stride, mask, first, last, dim, found);
+    else
+        for (int i = 0; i < planes; i++) cpu_give_range(g + i, 1, stride, mask, first, last, dim, found);
+}
+
 /* dK and dV of some columns from one head: ds and p [columns][LANES], and the tile's rows of q and do. */
 static inline void cpu_give_sources(const ref_attend *t, const cpu_columns *c, int64_t column, const float *ds,
                                     const float *p, const float *q, const float *dout)
 {
-    cpu_given to[GIVEN_PLANES] = { { .p = ds, .x = q }, { .p = p, .x = dout } };
+    float *y[GIVEN_PLANES][BLOCK];
+    const cpu_given to[GIVEN_PLANES] = { { ds, q, y[0], column, NULL }, { p, dout, y[1], column, NULL } };
     for (int32_t first = 0, last; first < c->count; first = last) {
         const gsa_part *part = &t->args->parts[c->kind[first]];
         float *const plane[GIVEN_PLANES] = { part->dk, part->dv };
@@ -93,12 +109,20 @@ static inline void cpu_give_sources(const ref_attend *t, const cpu_columns *c, i
         for (int i = 0; i < GIVEN_PLANES; i++) {
             if (!plane[i]) continue;
             g[planes++] = &to[i];
-            for (int32_t j = first; j < last; j++) to[i].y[j] = plane[i] + c->source[j] * t->width + column;
+            for (int32_t j = first; j < last; j++) y[i][j] = plane[i] + c->source[j] * t->width;
         }
-        if (planes <= GIVEN_TOGETHER && planes > 0) cpu_give_range(g, planes, t->width, c->mask, first, last, t->dim);
-        else
-            for (int i = 0; i < planes; i++) cpu_give_range(g + i, 1, t->width, c->mask, first, last, t->dim);
+        cpu_give_planes(g, planes, t->width, c->mask, first, last, t->dim, 0);
     }
+}
+
+/* dr_l += sum_r slope[l][r] q_r of one head; reads[l]: the rows r whose slope is not 0. */
+static inline void cpu_give_labels(const ref_attend *t, const cpu_tile *tile, const float *slope, const uint16_t *reads,
+                                   const float *q, int64_t stride, float *dr)
+{
+    float *y[TILE_LABELS];
+    const cpu_given given = { slope, q, y, 0, NULL }, *const g[] = { &given };
+    for (int32_t l = 0; l < tile->labels; l++) y[l] = dr + (int64_t)tile->label[l] * t->dim;
+    cpu_give_range(g, 1, stride, reads, 0, tile->labels, t->dim, 0);
 }
 
 #endif

@@ -276,6 +276,17 @@ static inline void vec_to_rows(float *const x[4], vec y)
 #endif
 }
 
+/* x[0 .. 3] in each quad; y[0 .. 3] += x[0 .. 3]. */
+static inline vec vec_four(const float *x)
+{
+#if GSA_CPU_LANES == 16
+    return _mm512_broadcast_f32x4(_mm_loadu_ps(x));
+#else
+    return _mm256_broadcast_ps((const void *)x);
+#endif
+}
+static inline void vec_add_four(float *y, const float *x) { _mm_storeu_ps(y, _mm_add_ps(_mm_loadu_ps(y), _mm_loadu_ps(x))); }
+
 /* at[i][0 .. 3]: quad i. */
 static inline void vec_put_quads(float *const at[QUADS], vec x)
 {

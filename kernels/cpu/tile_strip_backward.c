@@ -1,0 +1,371 @@
+/* tile_strip_backward.c - gradients of a tile's rows by its strips:
+ *   g = v do,  s = k q  of all strips,  p = exp(s - lse),  ds = p (g - D),  D = do.o;  then dq of each strip, then dK and dV of the tile.
+ *
+ * A head's slices of rows stand a row apart, where the first cache has room for few: they are packed before one strip after another reads
+ * them. Scores stand as the strip has its columns ([places][4]); dK and dV look them up by columns. */
+#include "kernels/cpu/kept.h"
+#include "kernels/cpu/tile_read.h"
+#include "kernels/cpu/tile_sources.h"
+#include "kernels/cpu/tile_strip.h"
+#include "kernels/cpu/tile_turned.h"
+
+enum {
+    PACKED = SLICE * LANES,                   /* numbers from one packed row to the next */
+    STRIP_SCORES = 4 * (TILE_PLACED + QUADS), /* of one strip at most */
+    SCORES_ROOM = 4 + QUADS * STRIP_SCORES,   /* four zeros first */
+    STRIP_LABELS = 4 * (TILE_LABELS + QUADS)
+};
+
+typedef struct back_strips {
+    const ref_attend *t;
+    const cpu_tile *tile;
+    const cpu_kept_tile *kept; /* where there is dropout */
+    cpu_soon *soon;
+    int32_t head;
+    int64_t at;                                                    /* of the head in a row */
+    const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
+    float q[LANES * PACKED], dout[LANES * PACKED];                 /* q is scaled */
+    float p[SCORES_ROOM], ds[SCORES_ROOM];                         /* of one strip after another; s and g first */
+    int32_t found[TILE_PLACED][QUADS]; /* where p and ds of a column and of row r stand, less r */
+    float *dk[TILE_PLACED], *dv[TILE_PLACED];
+    float of[STRIP_LABELS], more[STRIP_SCORES];                  /* what wanted labels add to a strip's scores, and where */
+    float slope[TILE_LABELS * LANES], part[QUADS][STRIP_LABELS]; /* sums of ds by label; of a strip's wanted labels */
+    float lse[LANES], inner[LANES];                              /* D */
+    vec odd;                                                     /* NaN where a product is not finite */
+} back_strips;
+
+/* Where the scores of strip g start. */
+static int32_t scores_at(int g)
+{
+    return 4 + g * STRIP_SCORES;
+}
+
+typedef struct products { /* of four rows with x[place[i]] + at, to which r[label[i]] is added */
+    int32_t places;       /* a multiple of QUADS */
+    const uint16_t *place, *label;
+    const float *const *x, *const *r;
+    int64_t at;
+    const float *more; /* [places][4], added; NULL: nothing is */
+} products;
+
+CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *p, cpu_soon *soon, vec odd, int labelled,
+                              int vectors, int whole, lanes end)
+{
+    cpu_turned four;
+    CPU_UNROLL
+    for (int i = 0; i < STRIP; i++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) four.part[i][v] = from->part[i][v];
+    for (int32_t j = 0; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        CPU_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            w[i] = cpu_turned_dots(&four, p->x[p->place[j + i]] + p->at, labelled ? p->r[p->label[j + i]] : NULL, labelled,
+                                   vectors, whole, end);
+        vec sum = vec_fold(w);
+        odd = vec_fma(sum, vec_zero(), odd);
+        if (p->more) sum = vec_add(sum, vec_load(p->more + 4 * j));
+        vec_store(s + 4 * j, sum);
+        cpu_ask_portion(soon);
+    }
+    return odd;
+}
+
+/* s[i][r] of all places. */
+static void multiply(back_strips *x, float *s, const cpu_turned *four, const products *p)
+{
+    const cpu_cut cut = cpu_cut_at(x->t->dim, 0);
+    vec odd = x->odd;
+#define BARE(vectors, whole)     odd = multiply_slice(s, four, p, x->soon, odd, 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole) odd = multiply_slice(s, four, p, x->soon, odd, 1, vectors, whole, cut.end)
+    if (p->label) CPU_BY_CUT(cut, LABELLED)
+    else CPU_BY_CUT(cut, BARE)
+#undef BARE
+#undef LABELLED
+    x->odd = odd;
+}
+
+/* Four packed rows. */
+static void turn(cpu_turned *to, const float *x, int32_t dim)
+{
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+#define TURN(vectors, whole) cpu_turn_four(to, x, PACKED, 1, vectors, whole, cut.end)
+    CPU_BY_CUT(cut, TURN)
+#undef TURN
+}
+
+/* The head's columns of a row, padded with zeros to whole vectors. */
+static void pack_row(float *to, const float *x, int32_t dim, float scale)
+{
+    for (int32_t i = 0; i < dim; i += LANES)
+        vec_store(to + i, vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)), vec_all(scale)));
+}
+
+static float bias_of(const back_strips *x, int32_t label)
+{
+    return x->t->bias[(int64_t)x->tile->label[label] * x->t->heads + x->head];
+}
+
+/* of[i][r] = scale q_r . r_l + b_l of the labels that are wanted, and which of them is added where. One by one: a gather takes longer. */
+static void score_wanted(back_strips *x, const cpu_strip *strip, const cpu_turned *q)
+{
+    const int32_t mixed = cpu_whole_quads(strip->count) - strip->plain;
+    const products labels = { .places = cpu_whole_quads(strip->labels), .place = strip->wanted, .x = x->r };
+    if (x->t->r) multiply(x, x->of, q, &labels);
+    else memset(x->of, 0, sizeof(float) * 4 * (size_t)strip->labels);
+    for (int32_t i = 0; x->t->bias && i < strip->labels; i++)
+        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, strip->wanted[i]);
+    for (int32_t i = 0; i < 4 * mixed; i += 4) CPU_UNROLL
+    for (int j = 0; j < 4; j++) {
+        float one = x->of[strip->from[i + j]];
+        __asm__("" : "+x"(one));
+        x->more[i + j] = one;
+    }
+}
+
+static void score_strip(back_strips *x, int g)
+{
+    const cpu_strip *strip = &x->tile->strip[g];
+    const int32_t mixed = cpu_whole_quads(strip->count) - strip->plain;
+    const int labelled = x->tile->labels > 0;
+    products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
+    float *s = x->p + scores_at(g);
+    cpu_turned q;
+    turn(&q, x->q + STRIP * g * PACKED, x->t->dim);
+    if (mixed > 0) score_wanted(x, strip, &q);
+    multiply(x, s, &q, &p);
+    for (int32_t i = 0; labelled && x->t->bias && i < strip->plain; i++)
+        for (int r = 0; r < STRIP; r++) s[4 * i + r] += bias_of(x, strip->label[i]);
+    if (mixed == 0) return;
+    p = (products){ mixed, strip->column + strip->plain, NULL, x->k, NULL, x->at, x->more };
+    multiply(x, s + 4 * strip->plain, &q, &p);
+}
+
+/* g of all strips, then s. */
+static void score(back_strips *x)
+{
+    for (int g = 0; g < x->tile->strips; g++) {
+        const cpu_strip *strip = &x->tile->strip[g];
+        const products p = { cpu_whole_quads(strip->count), strip->column, NULL, x->v, NULL, x->at, NULL };
+        cpu_turned dout;
+        turn(&dout, x->dout + STRIP * g * PACKED, x->t->dim);
+        multiply(x, x->ds + scores_at(g), &dout, &p);
+    }
+    for (int g = 0; g < x->tile->strips; g++) score_strip(x, g);
+}
+
+/* p and ds of strip g, where s and g stood. */
+static void weigh(back_strips *x, int g)
+{
+    const cpu_strip *strip = &x->tile->strip[g];
+    const int32_t vectors = cpu_whole_quads(strip->count) / QUADS;
+    float *s = x->p + scores_at(g), *slope = x->ds + scores_at(g);
+    const vec lse = vec_four(x->lse + STRIP * g), inner = vec_four(x->inner + STRIP * g);
+    if (x->t->drop.on) cpu_keep_strip(x->t, slope, x->kept, x->head, strip, g);
+    for (int32_t j = 0, some; j < vectors; j += some) {
+        vec p[VEC_SOME];
+        some = vectors - j < VEC_SOME ? 1 : VEC_SOME;
+        for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), lse);
+        if (some == VEC_SOME) vec_exp_some(p, VEC_SOME);
+        else vec_exp_some(p, 1);
+        for (int i = 0; i < some; i++) {
+            float *at = slope + (j + i) * LANES;
+            p[i] = vec_keep(lanes_of_bits(strip->mask[j + i]), p[i], vec_zero());
+            vec_store(s + (j + i) * LANES, p[i]);
+            vec_store(at, vec_mul(p[i], vec_sub(vec_load(at), inner)));
+        }
+    }
+    if (x->t->drop.on) cpu_keep_strip(x->t, s, x->kept, x->head, strip, g);
+}
+
+typedef struct shares { /* dq += p[i][r] (x[place[i]] + at + r[label[i]]) */
+    int32_t places;
+    const uint16_t *place, *label;
+    const float *p;
+    const float *const *x, *const *r;
+    int64_t at;
+} shares;
+
+CPU_INLINE void mix_places(vec sum[STRIP][SLICE], const shares *m, int labelled, int vectors, int whole, lanes end)
+{
+    for (int32_t i = 0; i < m->places; i++) {
+        const float *x = m->x[m->place[i]] + m->at, *r = labelled ? m->r[m->label[i]] : NULL;
+        vec share[STRIP];
+        CPU_UNROLL
+        for (int j = 0; j < STRIP; j++) share[j] = vec_held(vec_all(m->p[4 * i + j]));
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            vec part = cpu_piece(x, v, vectors, whole, end);
+            if (labelled) part = vec_add(part, cpu_piece(r, v, vectors, whole, end));
+            part = vec_held(part);
+            CPU_UNROLL
+            for (int j = 0; j < STRIP; j++) sum[j][v] = vec_fma(share[j], part, sum[j][v]);
+        }
+    }
+}
+
+/* to[r] += scale times the shares of `m` of row r: plain places, the others, labels. */
+CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const shares m[3], int labelled, int vectors, int whole,
+                          lanes end)
+{
+    vec sum[STRIP][SLICE];
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
+    mix_places(sum, &m[0], labelled, vectors, whole, end);
+    if (labelled) {
+        mix_places(sum, &m[1], 0, vectors, whole, end);
+        mix_places(sum, &m[2], 0, vectors, whole, end);
+    }
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        float *y = to + r * stride;
+        cpu_put_piece(y, v, vectors, whole, end, vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
+    }
+}
+
+/* The sums of ds by those labels of strip g that are wanted. */
+static void sum_wanted(back_strips *x, int g)
+{
+    const cpu_strip *strip = &x->tile->strip[g];
+    const float *ds = x->ds + scores_at(g) + 4 * strip->plain;
+    memset(x->part[g], 0, sizeof(float) * 4 * (size_t)strip->labels);
+    for (int32_t i = 0; i < 4 * (strip->count - strip->plain); i += 4) CPU_UNROLL
+    for (int j = 0; j < 4; j++) x->part[g][strip->from[i + j]] += ds[i + j];
+}
+
+static void add_queries(const back_strips *x, int g)
+{
+    const ref_attend *t = x->t;
+    const cpu_strip *strip = &x->tile->strip[g];
+    const cpu_cut cut = cpu_cut_at(t->dim, 0);
+    const int labelled = x->tile->labels > 0 && t->r;
+    const float *ds = x->ds + scores_at(g);
+    float *to = (float *)t->args->dq + (x->tile->row + STRIP * g) * t->width + x->at;
+    const shares m[3] = {
+        { labelled ? strip->plain : strip->count, strip->column, strip->label, ds, x->k, x->r, x->at },
+        { strip->count - strip->plain, strip->column + strip->plain, NULL, ds + 4 * strip->plain, x->k, NULL, x->at },
+        { strip->labels, strip->wanted, NULL, x->part[g], x->r, NULL, 0 },
+    };
+#define BARE(vectors, whole)     mix_slice(to, t->width, t->scale, m, 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole) mix_slice(to, t->width, t->scale, m, 1, vectors, whole, cut.end)
+    if (labelled) CPU_BY_CUT(cut, LABELLED)
+    else CPU_BY_CUT(cut, BARE)
+#undef BARE
+#undef LABELLED
+}
+
+/* The sums of ds by labels, and what they give: db_l, dr_l. */
+static void add_labels(back_strips *x, const ref_label_sums *sums)
+{
+    const cpu_tile *tile = x->tile;
+    uint16_t reads[TILE_LABELS];
+    memset(x->slope, 0, sizeof(float) * LANES * (size_t)tile->labels);
+    for (int g = 0; g < tile->strips; g++) {
+        const cpu_strip *strip = &tile->strip[g];
+        const float *ds = x->ds + scores_at(g);
+        for (int32_t i = 0; i < strip->plain; i++) vec_add_four(x->slope + strip->label[i] * LANES + STRIP * g, ds + 4 * i);
+        for (int32_t i = 0; i < strip->labels; i++)
+            vec_add_four(x->slope + strip->wanted[i] * LANES + STRIP * g, x->part[g] + 4 * i);
+    }
+    for (int32_t l = 0; l < tile->labels; l++) {
+        const vec slope = vec_load(x->slope + l * LANES);
+        reads[l] = (uint16_t)vec_bits_nonzero(slope);
+        if (sums->db) sums->db[(int64_t)tile->label[l] * sums->group + x->head - sums->first_head] += vec_sum(slope);
+    }
+    if (sums->dr) cpu_give_labels(x->t, tile, x->slope, reads, x->q, PACKED, sums->dr);
+}
+
+static void begin_head(back_strips *x)
+{
+    const ref_attend *t = x->t;
+    const gsa_attend_args *args = t->args;
+    const int64_t at = x->tile->row * t->width + x->at;
+    const float *q = (const float *)args->q + at, *dout = (const float *)args->dout + at,
+                *out = (const float *)args->out + at;
+    const float *lse = (const float *)args->lse + x->tile->row * t->heads + x->head;
+    vec_store(x->inner, cpu_row_dots(out, dout, t->width, t->dim));
+    for (int r = 0; r < LANES; r++) {
+        x->lse[r] = lse[(int64_t)r * t->heads];
+        pack_row(x->q + r * PACKED, q + r * t->width, t->dim, t->scale);
+        pack_row(x->dout + r * PACKED, dout + r * t->width, t->dim, 1);
+    }
+    x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
+}
+
+static void by_rows(const back_strips *x, const ref_label_sums *sums)
+{
+    cpu_columns c;
+    c.first = c.count = 0;
+    while (cpu_next_columns(x->t, x->tile, &c)) GSA_CPU(tile_by_rows)(x->t, x->tile, x->kept, x->head, &c, sums);
+}
+
+/* dK and dV of the columns. */
+static void add_sources(const back_strips *x)
+{
+    const cpu_tile *tile = x->tile;
+    const cpu_given k = { x->ds, x->q, x->dk, x->at, x->found }, v = { x->p, x->dout, x->dv, x->at, x->found };
+    for (int32_t i = 0, end; i < tile->clusters; i = end) {
+        const int32_t kind = tile->cluster[i].kind, first = tile->cluster[i].column;
+        const gsa_part *part = &x->t->args->parts[kind];
+        const cpu_given *g[GIVEN_PLANES];
+        int planes = 0;
+        for (end = i; end < tile->clusters && tile->cluster[end].kind == kind;) end++;
+        if (part->dk) g[planes++] = &k;
+        if (part->dv) g[planes++] = &v;
+        cpu_give_planes(g, planes, PACKED, tile->mask, first,
+                        end < tile->clusters ? tile->cluster[end].column : tile->columns, x->t->dim, 1);
+    }
+}
+
+static void backward_head(back_strips *x, const ref_label_sums *sums)
+{
+    begin_head(x);
+    score(x);
+    if (vec_has_nan(x->odd)) {
+        by_rows(x, sums);
+        return;
+    }
+    for (int g = 0; g < x->tile->strips; g++) {
+        weigh(x, g);
+        if (x->tile->labels > 0) sum_wanted(x, g);
+        if (x->t->args->dq) add_queries(x, g);
+    }
+    if (x->tile->labels > 0) add_labels(x, sums);
+    add_sources(x);
+}
+
+/* Where the rows of columns stand, and their scores. */
+static void find_columns(back_strips *x)
+{
+    const ref_attend *t = x->t;
+    const cpu_tile *tile = x->tile;
+    for (int i = 0; i < tile->clusters; i++) {
+        const cpu_cluster *cluster = &tile->cluster[i];
+        const gsa_part *part = &t->args->parts[cluster->kind];
+        for (int64_t source = cluster->first, c = cluster->column; source <= cluster->last; source++, c++) {
+            x->k[c] = (const float *)part->k + source * t->width, x->v[c] = (const float *)part->v + source * t->width;
+            x->dk[c] = part->dk ? (float *)part->dk + source * t->width : NULL;
+            x->dv[c] = part->dv ? (float *)part->dv + source * t->width : NULL;
+            for (int g = 0; g < QUADS; g++) x->found[c][g] = -STRIP * g;
+        }
+    }
+    for (int g = 0; g < tile->strips; g++)
+        for (int32_t i = 0; i < tile->strip[g].count; i++)
+            x->found[tile->strip[g].column[i]][g] = scores_at(g) + 4 * i - STRIP * g;
+    memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
+}
+
+void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
+{
+    cpu_kept_tile kept;
+    back_strips x;
+    x.t = t, x.tile = tile, x.soon = &reading->soon, x.kept = &kept;
+    if (t->r) cpu_tile_vectors(t, tile, x.r);
+    find_columns(&x);
+    for (x.head = reading->first; x.head < reading->last; x.head++) {
+        x.at = (int64_t)x.head * t->dim;
+        if (t->drop.on && x.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.head, &kept);
+        backward_head(&x, sums);
+    }
+}
