@@ -270,11 +270,20 @@ static gsa_status prepare_sweeps(gsa_backend *b, forward_job *job)
     return GSA_OK;
 }
 
+/* Rows of an item: with few threads many, for what the first tile of an item reads nobody has asked for. No bit depends on it. */
+static int64_t rows_of_item(const gsa_backend *b, const gsa_edges *edges)
+{
+    enum { MOST = 512, ITEMS = 16 };
+    const int64_t least = ref_edge_chunk(edges), fair = edges->rows / (ITEMS * (int64_t)b->threads);
+    const int64_t most = fair < MOST ? fair : MOST;
+    return least > most ? least : most;
+}
+
 gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args)
 {
     gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
-    forward_job job = { .t = ref_attend_of(args), .chunk = ref_edge_chunk(args->edges) };
+    forward_job job = { .t = ref_attend_of(args), .chunk = rows_of_item(b, args->edges) };
     job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
     job.plan = GSA_CPU(plan_of)(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
