@@ -292,12 +292,18 @@ static void compare_graphs(int first, int last)
     gsa_backend_release(b);
 }
 
-/* ---- label gradients: the sums of rows by label stand in memory a block of rows at a time */
-enum { DIM = 12, HEADS = 2, WIDTH = DIM * HEADS, RESULTS = 5 };
+/* ---- other numbers in the tuning's row: blocks of rows whose sums by label stand in memory together, lengths of a hub's pieces */
+enum { DIM = 12, HEADS = 2, WIDTH = DIM * HEADS, RESULTS = 6 };
 
 struct gradients {
-    float *at[RESULTS]; /* dq, dk, dv of kind 0, dr, db */
+    float *at[RESULTS]; /* out, dq, dk, dv of kind 0, dr, db */
     int64_t count[RESULTS];
+};
+
+struct knobs {
+    int64_t label_bytes;
+    int32_t hub_edges, hub_chunks; /* 0: as they are */
+    double scale;
 };
 
 static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
@@ -312,7 +318,7 @@ static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
     return at;
 }
 
-static gradients run_blocks(gsa_backend *b, const gsa_edges *edges, int64_t label_bytes, int graph)
+static gradients run_tuned(gsa_backend *b, const gsa_edges *edges, const knobs *with, int graph)
 {
     const gsa_cuda_tuning *const own = gsa_cuda_of(b)->tuning;
     gsa_cuda_tuning small = *own;
@@ -320,8 +326,10 @@ static gradients run_blocks(gsa_backend *b, const gsa_edges *edges, int64_t labe
     gsa_attend_args args = {};
     void *made[6 + 4 * GSA_MAX_KINDS];
     int n = 0;
-    small.label_bytes = label_bytes;
+    small.label_bytes = with->label_bytes;
+    if (with->hub_edges) small.hub_edges = with->hub_edges, small.hub_chunks = with->hub_chunks;
     gsa_cuda_of(b)->tuning = &small;
+    gsa_cuda_forget_plans(b);
     for (int k = 0; k < edges->kinds; k++) {
         float *plane[4];
         for (int i = 0; i < 4; i++)
@@ -331,17 +339,18 @@ static gradients run_blocks(gsa_backend *b, const gsa_edges *edges, int64_t labe
     const int64_t rows = edges->rows * WIDTH, labels = edges->labels;
     float *const q = fill(b, rows, 1, 0), *const dout = fill(b, rows, 2, 0), *const r = fill(b, labels * DIM, 3, 0),
                  *const out = fill(b, rows, 0, 1), *const lse = fill(b, edges->rows * HEADS, 0, 1);
-    gradients got = { { fill(b, rows, 0, 1), (float *)parts[0].dk, (float *)parts[0].dv, fill(b, labels * DIM, 0, 1),
+    gradients got = { { out, fill(b, rows, 0, 1), (float *)parts[0].dk, (float *)parts[0].dv, fill(b, labels * DIM, 0, 1),
                         fill(b, labels * HEADS, 0, 1) },
-                      { rows, edges->part_rows[0] * WIDTH, edges->part_rows[0] * WIDTH, labels * DIM, labels * HEADS } };
-    args.edges = edges, args.heads = HEADS, args.head_dim = DIM, args.scale = 0.3, args.parts = parts;
+                      { rows, rows, edges->part_rows[0] * WIDTH, edges->part_rows[0] * WIDTH, labels * DIM,
+                        labels * HEADS } };
+    args.edges = edges, args.heads = HEADS, args.head_dim = DIM, args.scale = with->scale, args.parts = parts;
     args.q = q, args.dout = dout, args.label_vectors = r, args.out = out, args.lse = lse;
-    args.dq = got.at[0], args.dlabel_vectors = got.at[3], args.dlabel_bias = got.at[4];
+    args.dq = got.at[1], args.dlabel_vectors = got.at[4], args.dlabel_bias = got.at[5];
     check(b->attend_forward(b, &args) == GSA_OK && b->attend_backward(b, &args) == GSA_OK, b->error.text, graph);
     for (int i = 0; i < RESULTS; i++) {
         float *const at = got.at[i];
         got.at[i] = fetch(b, (const float *)at, got.count[i]);
-        if (i == 0 || i > 2) b->free(b, at);
+        if (i == 1 || i > 3) b->free(b, at);
     }
     for (int i = 0; i < n; i++) b->free(b, made[i]);
     b->free(b, q), b->free(b, dout), b->free(b, r), b->free(b, out), b->free(b, lse);
@@ -349,20 +358,27 @@ static gradients run_blocks(gsa_backend *b, const gsa_edges *edges, int64_t labe
     return got;
 }
 
-/* dq, dk and dv do not know of the blocks; dr and db are summed block by block. */
-static void compare_blocks(const gradients *whole, const gradients *blocks, int graph)
+static void drop(gradients *g)
 {
-    for (int i = 0; i < RESULTS; i++) {
-        double gap = 0, all = 1e-30;
-        for (int64_t n = 0; n < whole->count[i]; n++) {
-            const double x = whole->at[i][n], y = blocks->at[i][n];
-            gap += (x - y) * (x - y), all += x * x;
-        }
-        if (i > 2) check(gap <= 1e-10 * all, "label gradients by blocks of rows", graph);
-        else check(gap == 0, "gradients by blocks of rows", graph);
-    }
+    for (int i = 0; i < RESULTS; i++) free(g->at[i]);
 }
 
+/* The first `same` results in every bit, the others up to the order of sums; of scores far apart not the label gradients, sums of slopes
+ * that are rounding. */
+static void compare_tuned(const gradients *whole, gradients *other, int same, int far, const char *what, int graph)
+{
+    for (int i = 0; i < (far ? 4 : RESULTS); i++) {
+        double gap = 0, all = 1e-30;
+        for (int64_t n = 0; n < whole->count[i]; n++) {
+            const double x = whole->at[i][n], y = other->at[i][n];
+            gap += (x - y) * (x - y), all += x * x;
+        }
+        check(gap <= (i < same ? 0 : far ? 1e-7 : 1e-10) * all, what, graph);
+    }
+    drop(other);
+}
+
+/* Blocks of 1, 3 and half of the rows: label gradients are summed block by block, all else does not know of them. */
 static void label_blocks(gsa_backend *b)
 {
     static const int ways[] = { GSA_CUDA_FUSED, GSA_CUDA_BF16, GSA_CUDA_WINDOWS, GSA_CUDA_BF16_TENSOR };
@@ -376,20 +392,52 @@ static void label_blocks(gsa_backend *b)
         check(gsa_cuda_choose_attention(b, ways[graph % 4]) == GSA_OK && gsa_cuda_choose_windows(b, 1, 0.2) == GSA_OK &&
                   gsa_cuda_choose_order(b, graph / 4 % 2) == GSA_OK,
               b->error.text, graph);
-        const gradients whole = run_blocks(b, &uploaded, INT64_C(1) << 30, graph);
-        const int64_t sizes[] = { 1, 3 * row_bytes, (rows / 2 + 1) * row_bytes, rows * row_bytes };
-        for (int size = 0; size < 4; size++) {
-            const gradients blocks = run_blocks(b, &uploaded, sizes[size], graph);
-            compare_blocks(&whole, &blocks, graph);
-            for (int i = 0; i < RESULTS; i++) free(blocks.at[i]);
+        const int64_t sizes[] = { INT64_C(1) << 30, 1, 3 * row_bytes, (rows / 2 + 1) * row_bytes, rows * row_bytes };
+        gradients whole = {};
+        for (int size = 0; size < 5; size++) {
+            const knobs with = { sizes[size], 0, 0, 0.3 };
+            gradients got = run_tuned(b, &uploaded, &with, graph);
+            if (size == 0) whole = got;
+            else compare_tuned(&whole, &got, 4, 0, "gradients by blocks of rows", graph);
         }
-        for (int i = 0; i < RESULTS; i++) free(whole.at[i]);
+        drop(&whole);
         edges_unload(b, &uploaded);
         edges_free(&maker);
     }
 }
 
-static void compare_label_blocks()
+/* Pieces of 1 edge, thousands of them, up to none, and few by their number; scores far apart too, where sums need the largest of all pieces. */
+static void piece_lengths(gsa_backend *b)
+{
+    static const knobs all[] = { { 1 << 30, INT32_MAX, 1, 0 }, { 1 << 30, 1, 1 << 20, 0 }, { 1 << 30, 3, 1 << 20, 0 },
+                                 { 1 << 30, 17, 1 << 20, 0 },  { 1 << 30, 2, 7, 0 },       { 40 * 10, 5, 1 << 20, 0 } };
+    static const int ways[] = { GSA_CUDA_FUSED, GSA_CUDA_BF16 };
+    int64_t most = 0;
+    for (int graph = 0; graph < 12; graph++) {
+        edges_maker maker;
+        gsa_dice dice = { 900 + (uint64_t)graph };
+        edges_wish wish = {};
+        wish.examples = 1 + graph % 2, wish.kinds = 1 + graph % 3, wish.row_kinds = 1, wish.labels = 5,
+        wish.nodes = graph == 3 ? 900 : 60;
+        gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
+        most = uploaded.edge_total > most ? uploaded.edge_total : most;
+        check(gsa_cuda_choose_attention(b, ways[graph / 2 % 2]) == GSA_OK, b->error.text, graph);
+        gradients whole = {};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            knobs with = all[i];
+            with.scale = graph % 2 ? 60 : 0.3;
+            gradients got = run_tuned(b, &uploaded, &with, graph);
+            if (i == 0) whole = got;
+            else compare_tuned(&whole, &got, 0, graph % 2, "hubs in pieces of another length", graph);
+        }
+        drop(&whole);
+        edges_unload(b, &uploaded);
+        edges_free(&maker);
+    }
+    check(most > 2500, "pieces that hardly fill a launch of merges", -1);
+}
+
+static void compare_tunings()
 {
     gsa_backend *b = NULL;
     if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, NULL) != GSA_OK) abort();
@@ -397,6 +445,7 @@ static void compare_label_blocks()
     simt_order(SIMT_FORWARD, 0);
 #endif
     label_blocks(b);
+    piece_lengths(b);
     gsa_backend_release(b);
 }
 
@@ -408,7 +457,7 @@ int main()
     simt_capability(75);
     compare_graphs(200, 220);
 #endif
-    compare_label_blocks();
+    compare_tunings();
     for (int way = 0; way < 2 + had_tensor_cores; way++) check(ways_seen[way] > 20, "a way that hardly a window goes", way);
     check(long_ranges > 1000, "ranges that are hardly ever longer than an edge", -1);
     printf("windows by edges, plain, on tensor cores: %d, %d, %d\n", ways_seen[0], ways_seen[1], ways_seen[2]);
