@@ -36,18 +36,11 @@ static void keep_states(const cpu_group *g, int32_t head, const softmaxes *all)
     }
 }
 
-/* s <- exp(s - top); returns the sums of each row, in all its lanes. */
-CPU_INLINE vec exponents(float *s, int32_t vectors, vec top, int rows)
-{
-    const vec sum = cpu_strip_exponents(s, vectors, top);
-    return rows == GROUP ? sum : vec_add(sum, vec_swap_two(sum));
-}
-
 /* Takes scores whose largest are `top` in; they become exponentials. Returns by what is shrunk what stands so far. */
 CPU_INLINE vec absorb(softmaxes *x, float *s, int32_t vectors, vec top, int rows)
 {
-    const vec shrink = vec_exp(vec_sub(x->top, top));
-    const vec more = vec_sub(exponents(s, vectors, top, rows), vec_mul(x->lost, shrink)), before = vec_mul(x->sum, shrink);
+    const vec shrink = vec_exp(vec_sub(x->top, top)), added = cpu_group_add_quad(cpu_strip_exponents(s, vectors, top), rows);
+    const vec more = vec_sub(added, vec_mul(x->lost, shrink)), before = vec_mul(x->sum, shrink);
     x->top = top, x->sum = vec_add(before, more);
     x->lost = vec_sub(vec_sub(x->sum, before), more);
     return shrink;
@@ -83,7 +76,7 @@ CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int r
         top = vec_max(x, top);
         vec_store(s + j * LANES, x);
     }
-    return cpu_group_max(top, rows);
+    return cpu_group_max_quad(vec_quads_max(top), rows);
 }
 
 /* out_r <- over_r (keep_r out_r + sum_c p[c][r] v_c), the first product not where the row is fresh. */
@@ -126,8 +119,10 @@ void GSA_CPU(group_forward)(const cpu_group *g)
     for (int32_t head = 0; head < g->t->heads; head++) {
 #define HEAD_FOUR(vectors, whole) forward_head(g, head, GROUP, vectors, whole, cut.end)
 #define HEAD_TWO(vectors, whole)  forward_head(g, head, 2, vectors, whole, cut.end)
+#define HEAD_ONE(vectors, whole)  forward_head(g, head, 1, vectors, whole, cut.end)
         CPU_BY_GROUP(g->rows, cut, HEAD);
 #undef HEAD_FOUR
 #undef HEAD_TWO
+#undef HEAD_ONE
     }
 }

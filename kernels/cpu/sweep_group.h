@@ -1,4 +1,4 @@
-/* sweep_group.h - rows of a sweep that read all sources of a piece, four or two of them at once.
+/* sweep_group.h - rows of a sweep that read all sources of a piece, four, two or one of them at once.
  *
  * A row of K is multiplied with the rows' queries while these stand in registers, and a row of V goes into all their outputs, so that K, V, dK
  * and dV are read and written once for four rows. Lane b of a vector of scores is row b % rows, and the columns follow one another: a
@@ -30,7 +30,7 @@ static inline int cpu_grouped(const ref_attend *t, const gsa_run *run)
     return LANES == 16 && t->dim > 0 && t->dim <= SLICE * LANES && !t->drop.on && (run->count == 1 || run->label_step == 0);
 }
 
-/* rows 4 or 2. */
+/* 4, 2 or 1 rows. */
 void GSA_CPU(group_forward)(const cpu_group *group);
 /* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
 int GSA_CPU(group_backward)(const cpu_group *group, int32_t first, int32_t last, const ref_label_sums *sums);
@@ -52,23 +52,41 @@ CPU_INLINE void cpu_group_turn(cpu_turned *to, const float *const *x, float scal
         CPU_UNROLL
         for (int r = 0; r < rows; r++) row[r] = vec_mul(cpu_piece(x[r], v, vectors, whole, end), vec_all(scale));
         CPU_UNROLL
-        for (int r = 0; r < rows; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
+        for (int r = 0; r < rows; r++) two[r] = rows > 1 ? vec_keep(odd, row[r ^ 1], row[r]) : row[r];
         CPU_UNROLL
         for (int r = 0; r < rows; r++) to->part[r][v] = rows == GROUP ? vec_keep(high, two[r ^ 2], two[r]) : two[r];
     }
 }
 
-/* Lane b: what its lanes add to the product of row b % 2 with x. */
-CPU_INLINE vec cpu_group_pair(const cpu_turned *q, const float *x, int vectors, int whole, lanes end)
+/* Of two rows lane b: what its lanes add to the product of row b % 2 with x; of one row likewise. */
+CPU_INLINE vec cpu_group_few(const cpu_turned *q, const float *x, int rows, int vectors, int whole, lanes end)
 {
     vec sum[2];
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         const vec k = vec_held(cpu_piece(x, v, vectors, whole, end));
         CPU_UNROLL
-        for (int i = 0; i < 2; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
+        for (int i = 0; i < rows; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
     }
-    return vec_add(sum[0], vec_swap_one(sum[1]));
+    return rows == 2 ? vec_add(sum[0], vec_swap_one(sum[1])) : sum[0];
+}
+
+/* Each quad: what its lanes add to the products of the rows with the columns c .. c + GROUP/rows - 1. */
+CPU_INLINE vec cpu_group_quad(const cpu_turned *q, const float *x, int64_t stride, int64_t ahead, int32_t c, int32_t last,
+                              int rows, int vectors, int whole, lanes end)
+{
+    const float *column[GROUP];
+    vec few[GROUP];
+    CPU_UNROLL
+    for (int i = 0; i < GROUP / rows; i++) {
+        column[i] = x + (c + i < last ? c + i : last) * stride;
+        if (ahead) cpu_ask(column[i], ahead, vectors);
+        few[i] = rows == GROUP ? cpu_turned_dots(q, column[i], NULL, 0, vectors, whole, end)
+                               : cpu_group_few(q, column[i], rows, vectors, whole, end);
+    }
+    if (rows == GROUP) return few[0];
+    return rows == 2 ? vec_add(vec_pairs_low(few[0], few[1]), vec_pairs_high(few[0], few[1]))
+                     : vec_sum_fours(few[0], few[1], few[2], few[3]);
 }
 
 /* The products of the rows with the columns that stand in vector j of the scores, of which there are `columns` in all: the last one again
@@ -78,19 +96,9 @@ CPU_INLINE vec cpu_group_dots(const cpu_turned *q, const float *x, int64_t strid
 {
     vec w[QUADS];
     CPU_UNROLL
-    for (int i = 0; i < QUADS; i++) {
-        const int32_t c = j * (LANES / rows) + i * (GROUP / rows), last = columns - 1;
-        const float *one = x + (c < last ? c : last) * stride;
-        if (ahead) cpu_ask(one, ahead, vectors);
-        if (rows == GROUP) w[i] = cpu_turned_dots(q, one, NULL, 0, vectors, whole, end);
-        else {
-            const vec a = cpu_group_pair(q, one, vectors, whole, end);
-            one = x + (c + 1 < last ? c + 1 : last) * stride;
-            const vec b = cpu_group_pair(q, one, vectors, whole, end);
-            if (ahead) cpu_ask(one, ahead, vectors);
-            w[i] = vec_add(vec_pairs_low(a, b), vec_pairs_high(a, b));
-        }
-    }
+    for (int i = 0; i < QUADS; i++)
+        w[i] = cpu_group_quad(q, x, stride, ahead, j * (LANES / rows) + i * (GROUP / rows), columns - 1, rows, vectors,
+                              whole, end);
     return vec_fold(w);
 }
 
@@ -104,22 +112,35 @@ static inline lanes cpu_group_last(const cpu_group *g)
     return lanes_first(g->columns * g->rows - (cpu_group_vectors(g) - 1) * LANES);
 }
 
-/* Of each row's lanes: their sum, their maximum, in all of them. */
-CPU_INLINE vec cpu_group_sum(vec x, int rows)
+/* Of each row's lanes in a quad: their sum, their maximum, in all of them. */
+CPU_INLINE vec cpu_group_add_quad(vec x, int rows)
 {
-    const vec all = vec_quads_sum(x);
-    return rows == GROUP ? all : vec_add(all, vec_swap_two(all));
+    const vec two = rows == 1 ? vec_add(x, vec_swap_one(x)) : x;
+    return rows == GROUP ? x : vec_add(two, vec_swap_two(two));
 }
-CPU_INLINE vec cpu_group_max(vec x, int rows)
+CPU_INLINE vec cpu_group_max_quad(vec x, int rows)
 {
-    const vec all = vec_quads_max(x);
-    return rows == GROUP ? all : vec_max(all, vec_swap_two(all));
+    const vec two = rows == 1 ? vec_max(x, vec_swap_one(x)) : x;
+    return rows == GROUP ? x : vec_max(two, vec_swap_two(two));
 }
 
 /* Lane b: x[b % rows]. */
 CPU_INLINE vec cpu_group_lanes(const float *x, int rows)
 {
-    return vec_quads_of(x[0], x[1], x[2 % rows], x[3 % rows]);
+    return vec_quads_of(x[0], x[1 % rows], x[2 % rows], x[3 % rows]);
+}
+
+/* In each row's lanes: a_r . b_r of a head. */
+CPU_INLINE vec cpu_group_row_dots(const float *const *a, const float *const *b, int rows, int vectors, int whole, lanes end)
+{
+    vec sum[GROUP];
+    CPU_UNROLL
+    for (int r = 0; r < rows; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vec x = cpu_piece(a[r], v, vectors, whole, end), y = cpu_piece(b[r], v, vectors, whole, end);
+        sum[r] = v ? vec_fma(x, y, sum[r]) : vec_mul(x, y);
+    }
+    return vec_quads_sum(vec_sum_fours(sum[0], sum[1 % rows], sum[2 % rows], sum[3 % rows]));
 }
 
 /* In each row's lanes: scale q.r_l + b_l of its label and a head; `q` as the rows stand. */
@@ -127,13 +148,11 @@ CPU_INLINE vec cpu_group_shift(const cpu_group *g, const float *const *q, int32_
                                lanes end)
 {
     const ref_attend *t = g->t;
+    const float *label[GROUP];
     float bias[GROUP];
-    vec sum[GROUP] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() }, shift = vec_zero();
-    for (int r = 0; t->r && r < rows; r++)
-        for (int v = 0; v < vectors; v++)
-            sum[r] = vec_fma(cpu_piece(q[r], v, vectors, whole, end),
-                             cpu_piece(t->r + (int64_t)g->label[r] * t->dim, v, vectors, whole, end), sum[r]);
-    if (t->r) shift = vec_mul(vec_quads_sum(vec_sum_fours(sum[0], sum[1], sum[2 % rows], sum[3 % rows])), vec_all(t->scale));
+    vec shift = vec_zero();
+    for (int r = 0; t->r && r < rows; r++) label[r] = t->r + (int64_t)g->label[r] * t->dim;
+    if (t->r) shift = vec_mul(cpu_group_row_dots(q, label, rows, vectors, whole, end), vec_all(t->scale));
     for (int r = 0; t->bias && r < rows; r++) bias[r] = t->bias[(int64_t)g->label[r] * t->heads + head];
     return t->bias ? vec_add(shift, cpu_group_lanes(bias, rows)) : shift;
 }
@@ -153,11 +172,12 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
     }
 }
 
-/* CALL(rows, vectors, whole) with constants. */
+/* CALL_FOUR, _TWO or _ONE(vectors, whole) with constants. */
 #define CPU_BY_GROUP(rows, cut, CALL)                                                                                       \
     do {                                                                                                                    \
         if ((rows) == GROUP) CPU_BY_CUT(cut, CALL##_FOUR)                                                                   \
-        else CPU_BY_CUT(cut, CALL##_TWO)                                                                                    \
+        else if ((rows) == 2) CPU_BY_CUT(cut, CALL##_TWO)                                                                   \
+        else CPU_BY_CUT(cut, CALL##_ONE)                                                                                    \
     } while (0)
 
 #endif

@@ -7,20 +7,6 @@ typedef struct slopes {                        /* of the rows and a head: [colum
     float sum[LANES];                          /* of each row's ds, without it */
 } slopes;
 
-/* In each row's lanes: a_r . b_r of a head. */
-CPU_INLINE vec row_dots(const float *const *a, const float *const *b, int rows, int vectors, int whole, lanes end)
-{
-    vec sum[GROUP];
-    CPU_UNROLL
-    for (int r = 0; r < rows; r++) {
-        sum[r] = vec_zero();
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[r] = vec_fma(cpu_piece(a[r], v, vectors, whole, end), cpu_piece(b[r], v, vectors, whole, end), sum[r]);
-    }
-    return vec_quads_sum(vec_sum_fours(sum[0], sum[1], sum[2 % rows], sum[3 % rows]));
-}
-
 /* s <- e^s. */
 static void exponents(float *s, int32_t vectors)
 {
@@ -65,7 +51,7 @@ CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, i
     cpu_turned turned;
     vec sum = vec_zero();
     cpu_group_rows(g, t->args->out, at, out);
-    const vec inner = row_dots(dout, out, rows, vectors, whole, end);
+    const vec inner = cpu_group_row_dots(dout, out, rows, vectors, whole, end);
     cpu_group_turn(&turned, dout, 1, rows, vectors, whole, end);
     for (int32_t j = 0; j < count; j++) {
         const vec dp = cpu_group_dots(&turned, v, t->width, g->ahead, j, g->columns, rows, vectors, whole, end);
@@ -74,7 +60,7 @@ CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, i
         sum = vec_add(sum, ds);
         vec_store(x->ds + j * LANES, vec_mul(ds, vec_all(t->scale)));
     }
-    vec_store(x->sum, cpu_group_sum(sum, rows));
+    vec_store(x->sum, cpu_group_add_quad(vec_quads_sum(sum), rows));
 }
 
 /* dq_r += sum_c ds_c (k_c + r_l) */
@@ -170,9 +156,11 @@ int GSA_CPU(group_backward)(const cpu_group *g, int32_t first, int32_t last, con
     for (int32_t head = first; head < last; head++) {
 #define HEAD_FOUR(vectors, whole) backward_head(g, head, sums, GROUP, vectors, whole, cut.end)
 #define HEAD_TWO(vectors, whole)  backward_head(g, head, sums, 2, vectors, whole, cut.end)
+#define HEAD_ONE(vectors, whole)  backward_head(g, head, sums, 1, vectors, whole, cut.end)
         CPU_BY_GROUP(g->rows, cut, HEAD);
 #undef HEAD_FOUR
 #undef HEAD_TWO
+#undef HEAD_ONE
     }
     return 1;
 }

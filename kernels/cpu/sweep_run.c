@@ -118,9 +118,8 @@ static void forward_waiting(forward_piece *p)
         g->rows = waiting - i >= GROUP ? GROUP : waiting - i >= 2 ? 2 : 1;
         for (int r = 0; r < g->rows; r++) set_group_row(p, r, i + r);
         g->ahead = p->ahead;
-        if (g->rows > 1) GSA_CPU(group_forward)(g), p->ahead = 0;
-        else if (p->slot[i] < 0) forward_short(p, g->row[0]);
-        else forward_long(p, g->row[0], p->slot[i]);
+        GSA_CPU(group_forward)(g);
+        p->ahead = 0;
     }
     g->rows = 0;
 }
@@ -240,7 +239,7 @@ static void backward_waiting(backward_step *p)
         cpu_group *g = &p->group;
         g->rows = all.rows - i >= GROUP ? GROUP : all.rows - i >= 2 ? 2 : 1, g->ahead = p->ahead;
         for (int r = 0; r < g->rows; r++) g->row[r] = all.row[i + r], g->label[r] = all.label[i + r];
-        if (g->rows > 1 && GSA_CPU(group_backward)(g, p->first, p->last, p->sums)) p->ahead = 0;
+        if (GSA_CPU(group_backward)(g, p->first, p->last, p->sums)) p->ahead = 0;
         else
             for (int r = 0; r < g->rows; r++) backward_range(p, g->row[r], p->from, p->end);
     }

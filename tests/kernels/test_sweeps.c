@@ -1,0 +1,240 @@
+/* Rows of a sweep that read all sources of a piece go four, two or one at a time, short ones with three others of their length: whatever
+ * their number, each gets what it would get alone. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "kernels/cpu/cpu.h"
+#include "op_cases.h"
+#include "support/suite.h"
+
+enum { LABELS = 5, EXAMPLES = 3, MOST_SOURCES = 1400, MOST_ROWS = 480 /* of an example at most */ };
+
+static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512 };
+
+/* How many rows read a range: one of each range in turn, again and again. */
+typedef struct reading {
+    int32_t first, count, rows;
+} reading;
+
+static const struct pattern {
+    const char *name;
+    int32_t sources;
+    int32_t between; /* rows of two edges behind each of the others: rows that stand side by side would be tiles */
+    reading of[8];
+} patterns[] = {
+    { "one", 300, 12, { { 0, 300, 1 }, { 8, 3, 7 }, { 3, 2, 4 } } },
+    { "two", 300, 12, { { 0, 300, 2 }, { 64, 64, 1 }, { 11, 1, 9 } } },
+    { "three", 320, 12, { { 0, 320, 3 }, { 128, 64, 3 }, { 256, 32, 5 }, { 16, 17, 4 } } },
+    { "unaligned", 333, 12, { { 7, 320, 5 }, { 130, 190, 3 }, { 63, 65, 2 }, { 31, 33, 6 }, { 99, 16, 5 } } },
+    { "segments", 1400, 12, { { 0, 1400, 6 }, { 1000, 200, 3 }, { 1024, 64, 4 }, { 5, 1300, 1 }, { 1384, 16, 8 } } },
+    { "many at once", 400, 0, { { 0, 48, 75 }, { 390, 2, 75 }, { 144, 256, 75 }, { 100, 6, 75 } } },
+};
+
+/* A row of one label for all its edges, now and then one that changes; returns how many rows there are. */
+static int32_t make_rows(rig *r, const struct pattern *p, int32_t example, int32_t from)
+{
+    int32_t local = 0, left = 1;
+    for (int32_t round = 0; left > 0; round++) {
+        left = 0;
+        for (int i = 0; i < GSA_COUNT(p->of) && p->of[i].count; i++) {
+            const reading x = p->of[i];
+            const int mixed = x.count < LABELS && round % 5 == 3;
+            if (round >= x.rows) continue;
+            edges_row(&r->maker, example, local++);
+            edges_run(&r->maker, (gsa_run){ from + x.first, x.count, 1, mixed ? 0 : (i + round / 2) % LABELS, mixed, 0 });
+            left++;
+            for (int j = 0; j < p->between; j++) {
+                edges_row(&r->maker, example, local);
+                edges_run(&r->maker, (gsa_run){ from + local++ * 37 % (p->sources - 2), 2, 1, 1, 0, 0 });
+            }
+        }
+    }
+    return local;
+}
+
+static void make_edges(rig *r, const struct pattern *p, int32_t examples)
+{
+    const int64_t part_rows[1] = { (int64_t)p->sources * examples };
+    int64_t first[EXAMPLES + 1] = { 0 };
+    edges_begin(&r->maker, 1, part_rows, LABELS);
+    for (int32_t e = 0; e < examples; e++) first[e + 1] = first[e] + make_rows(r, p, e, e * p->sources);
+    edges_done(&r->maker, examples, 1, first);
+    rig_graph(r);
+}
+
+static const struct {
+    int heads, dim, flags; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
+} shapes[] = { { 3, 64, 0 }, { 2, 64, 3 }, { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },
+               { 1, 33, 5 }, { 2, 80, 1 }, { 9, 16, 32 }, { 3, 7, 67 } };
+
+START_TEST(equal_the_oracle)
+{
+    const op_case *op = &graph_cases[graph_case_count - 1];
+    for (int at = 0; at < GSA_COUNT(level); at++)
+        for (int p = 0; p < GSA_COUNT(patterns) && gsa_cpu_has(level[at]); p++) {
+            const int32_t examples = 1 + p % 2;
+            const op_shape shape = { patterns[p].sources * examples, shapes[_i].heads, shapes[_i].dim, 1, shapes[_i].flags };
+            char name[96];
+            gsa_backend *b;
+            rig r;
+            if (patterns[p].sources > 1000 && _i % 3) continue; /* takes long */
+            ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 2, &b, NULL), GSA_OK);
+            snprintf(name, sizeof name, "%s, %s, shape %d", b->name, patterns[p].name, _i);
+            rig_begin(&r, b, 31, RIG_RANDOM, shape);
+            make_edges(&r, &patterns[p], examples);
+            op->setup(&r);
+            ck_assert_int_eq(op->forward(&r), GSA_OK);
+            ck_assert_int_eq(op->backward(&r), GSA_OK);
+            rig_fetch(&r);
+            op->oracle_backward(&r);
+            ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
+            ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
+            ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+            rig_end(&r);
+            gsa_backend_release(b);
+        }
+}
+END_TEST
+
+/* ---- bits ------------------------------------------------------------------------------------------------------------------- */
+
+enum { HEADS = 5, DIM = 12, WIDTH = HEADS * DIM, ONE = MOST_ROWS * WIDTH, PART = MOST_SOURCES * WIDTH };
+
+typedef struct planes { /* of all examples, one behind the other */
+    float q[EXAMPLES * ONE], k[EXAMPLES * PART], v[EXAMPLES * PART], dout[EXAMPLES * ONE];
+    float out[EXAMPLES * ONE], lse[EXAMPLES * MOST_ROWS * HEADS], dq[EXAMPLES * ONE], dk[EXAMPLES * PART],
+        dv[EXAMPLES * PART];
+} planes;
+
+typedef struct call {
+    int level, threads;
+    int32_t examples;
+    int dead;    /* biases of the first head are -inf, but for one label */
+    int tainted; /* 1: an infinity, 2: a NaN among the keys, 3, 4: values, of source TAINTED */
+} call;
+
+enum { TAINTED = 70 };
+
+/* Copies of one example. */
+static void attend(planes *x, const struct pattern *p, call c)
+{
+    static float vectors[LABELS * DIM], bias[LABELS * HEADS];
+    gsa_dice dice = { 5 };
+    rig r = { 0 };
+    gsa_cpu_ways ways;
+    memset(x, 0, sizeof *x);
+    ck_assert_int_eq(gsa_backend_cpu(NULL, c.level, c.threads, &r.b, NULL), GSA_OK);
+    make_edges(&r, p, c.examples);
+    const int64_t one = r.maker.view.rows / c.examples * WIDTH, part = (int64_t)p->sources * WIDTH;
+    ck_assert_int_le(one, ONE);
+    for (int64_t i = 0; i < one; i++) x->q[i] = (float)gsa_normal(&dice), x->dout[i] = (float)gsa_normal(&dice);
+    for (int64_t i = 0; i < part; i++) x->k[i] = (float)gsa_normal(&dice), x->v[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < LABELS * HEADS; i++)
+        bias[i] = c.dead && i % HEADS == 0 && i / HEADS != 2 ? -INFINITY : (float)gsa_normal(&dice);
+    if (c.tainted) (c.tainted > 2 ? x->v : x->k)[TAINTED * WIDTH + 21] = c.tainted % 2 ? INFINITY : NAN;
+    for (int32_t e = 1; e < c.examples; e++) {
+        memcpy(x->q + e * one, x->q, sizeof *x->q * (size_t)one),
+            memcpy(x->dout + e * one, x->dout, sizeof *x->q * (size_t)one);
+        memcpy(x->k + e * part, x->k, sizeof *x->k * (size_t)part),
+            memcpy(x->v + e * part, x->v, sizeof *x->v * (size_t)part);
+    }
+    const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, x->dk, x->dv } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = HEADS,
+                                   .head_dim = DIM,
+                                   .scale = 0.3,
+                                   .q = x->q,
+                                   .parts = parts,
+                                   .label_vectors = vectors,
+                                   .label_bias = bias,
+                                   .out = x->out,
+                                   .lse = x->lse,
+                                   .dout = x->dout,
+                                   .dq = x->dq };
+    ck_assert(gsa_cpu_probe_of(c.level)->ways(&args, &ways));
+    ck_assert_int_eq(ways.swept, r.maker.view.rows);
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+static void check_bits(const planes *want, const planes *got, const struct pattern *p, int32_t examples, int64_t rows,
+                       const char *name)
+{
+    const int64_t one = rows * WIDTH, part = (int64_t)p->sources * WIDTH;
+    const size_t row_bytes = sizeof(float) * (size_t)one, part_bytes = sizeof(float) * (size_t)part;
+    for (int32_t e = 0; e < examples; e++) {
+        ck_assert_msg(memcmp(want->out, got->out + e * one, row_bytes) == 0, "%s: out of example %d", name, (int)e);
+        ck_assert_msg(memcmp(want->lse, got->lse + e * rows * HEADS, sizeof(float) * (size_t)(rows * HEADS)) == 0, "%s: lse",
+                      name);
+        ck_assert_msg(memcmp(want->dq, got->dq + e * one, row_bytes) == 0, "%s: dq of example %d", name, (int)e);
+        ck_assert_msg(memcmp(want->dk, got->dk + e * part, part_bytes) == 0, "%s: dk of example %d", name, (int)e);
+        ck_assert_msg(memcmp(want->dv, got->dv + e * part, part_bytes) == 0, "%s: dv of example %d", name, (int)e);
+    }
+}
+
+static int64_t rows_of(const struct pattern *p)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < GSA_COUNT(p->of); i++) rows += p->of[i].rows;
+    return rows * (1 + p->between);
+}
+
+START_TEST(nothing_changes_a_bit)
+{
+    static planes want, got;
+    static const int threads[] = { 1, 2, 3, 8 };
+    const struct pattern *p = &patterns[_i];
+    for (int at = 0; at < GSA_COUNT(level); at++)
+        for (int dead = 0; dead < 2 && gsa_cpu_has(level[at]); dead++) {
+            attend(&want, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dead = dead });
+            for (int i = 0; i < GSA_COUNT(threads); i++) {
+                const call c = {
+                    .level = level[at], .threads = threads[i], .examples = 1 + (i + 1) % EXAMPLES, .dead = dead
+                };
+                attend(&got, p, c);
+                check_bits(&want, &got, p, c.examples, rows_of(p), p->name);
+            }
+        }
+}
+END_TEST
+
+/* What is not finite reaches the rows that read it, and no others: theirs are as without it. */
+START_TEST(rows_keep_to_their_sources)
+{
+    static planes clean, x;
+    const struct pattern *p = &patterns[_i];
+    for (int at = 0; at < GSA_COUNT(level); at++)
+        for (int tainted = 1; tainted <= 4 && gsa_cpu_has(level[at]); tainted++) {
+            rig r = { 0 };
+            attend(&clean, p, (call){ .level = level[at], .threads = 1, .examples = 1 });
+            attend(&x, p, (call){ .level = level[at], .threads = 1, .examples = 1, .tainted = tainted });
+            ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
+            make_edges(&r, p, 1);
+            const gsa_edges *e = &r.maker.view;
+            for (int64_t row = 0; row < e->rows; row++) {
+                const gsa_run *run = &e->runs[e->run_offset[row]];
+                const int reads = run->first <= TAINTED && TAINTED < run->first + run->count;
+                int same = 1;
+                for (int64_t i = row * WIDTH; i < (row + 1) * WIDTH; i++)
+                    same &= x.out[i] == clean.out[i] && x.dq[i] == clean.dq[i];
+                ck_assert_msg(same == !reads, "%s, kind %d, row %d", p->name, tainted, (int)row);
+            }
+            edges_unload(r.b, &r.device);
+            edges_free(&r.maker);
+            gsa_backend_release(r.b);
+        }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(shapes)) };
+    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(patterns)) };
+    static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(patterns)) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 60), GSA_CASE("bits", bits, 60), GSA_CASE("odd", odd, 60) };
+    return gsa_run_suite("cpu_sweeps", cases, GSA_COUNT(cases), argc, argv);
+}
