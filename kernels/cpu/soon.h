@@ -16,18 +16,25 @@ typedef struct cpu_wanted { /* rows that follow one another */
 } cpu_wanted;
 
 typedef struct cpu_soon {
-    int64_t stride, numbers;    /* from row to row; that are wanted of a row */
-    int32_t wanteds, wanted;    /* how many; which one is asked for next, */
-    int64_t row, column, lines; /* from where on; lines that are left */
-    float rate, due;            /* lines for each step of the work; what part of a line the last step left over */
-    int32_t portion; /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
+    int64_t stride, numbers; /* from row to row; that are wanted of a row */
+    int32_t wanteds, wanted; /* how many; which one is asked for next, */
+    int64_t row, lines;      /* from where on; lines that are left behind the row that is being asked for: */
+    const float *next;       /* of it, */
+    int32_t left;            /* and so many lines */
+    int32_t portion;         /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
+    float rate, due;         /* lines for each step of the work; what part of a line the last step left over */
     cpu_wanted each[SOON];
 } cpu_soon;
 
 static inline void cpu_soon_start(cpu_soon *x, int64_t stride, int64_t numbers)
 {
-    x->stride = stride, x->numbers = numbers;
-    x->wanteds = x->wanted = 0, x->row = x->column = x->lines = 0, x->rate = x->due = 0, x->portion = 0;
+    x->stride = stride, x->numbers = numbers, x->next = NULL;
+    x->wanteds = x->wanted = x->left = x->portion = 0, x->row = x->lines = 0, x->rate = x->due = 0;
+}
+
+static inline int32_t cpu_soon_lines(const cpu_soon *x) /* of a row */
+{
+    return (int32_t)((x->numbers + SOON_LINE - 1) / SOON_LINE);
 }
 
 /* Rows first .. last of a plane, or none. */
@@ -35,7 +42,7 @@ static inline void cpu_soon_add(cpu_soon *x, const float *plane, int64_t first, 
 {
     if (!plane || first > last || x->wanteds == SOON) return;
     x->each[x->wanteds++] = (cpu_wanted){ plane + first * x->stride, last - first + 1 };
-    x->lines += (last - first + 1) * ((x->numbers + SOON_LINE - 1) / SOON_LINE);
+    x->lines += (last - first + 1) * cpu_soon_lines(x);
 }
 
 /* What was added is asked for over so many steps. */
@@ -52,26 +59,38 @@ static inline void cpu_soon_portions(cpu_soon *x, int64_t steps)
     x->portion = steps > 0 ? (int32_t)((x->lines + steps - 1) / steps) : 0;
 }
 
-static inline void cpu_ask_line(cpu_soon *x)
+/* The next row is asked for; 0: all is. */
+static inline int cpu_soon_row(cpu_soon *x)
 {
+    if (x->lines <= 0 || x->numbers <= 0) return 0;
     const cpu_wanted *w = &x->each[x->wanted];
-    vec_ask(w->at + x->row * x->stride + x->column);
-    x->lines--, x->column += SOON_LINE;
-    if (x->column < x->numbers) return;
-    x->column = 0;
+    x->next = w->at + x->row * x->stride, x->left = cpu_soon_lines(x), x->lines -= x->left;
     if (++x->row == w->rows) x->row = 0, x->wanted++;
+    return 1;
+}
+
+static inline void cpu_ask_lines(cpu_soon *x, int32_t lines)
+{
+    while (lines > 0 && (x->left > 0 || cpu_soon_row(x))) {
+        const int32_t now = lines < x->left ? lines : x->left;
+        for (int32_t i = 0; i < now; i++) vec_ask(x->next + i * SOON_LINE);
+        x->next += now * SOON_LINE, x->left -= now, lines -= now;
+    }
 }
 
 /* Some steps were taken. */
 static inline void cpu_ask_soon(cpu_soon *x, int32_t steps)
 {
-    for (x->due += x->rate * (float)steps; x->due >= 1 && x->lines > 0; x->due--) cpu_ask_line(x);
+    x->due += x->rate * (float)steps;
+    const int32_t lines = (int32_t)x->due;
+    cpu_ask_lines(x, lines);
+    x->due -= (float)lines;
 }
 
 /* A step was taken. */
 static inline void cpu_ask_portion(cpu_soon *x)
 {
-    for (int32_t i = 0; i < x->portion && x->lines > 0; i++) cpu_ask_line(x);
+    cpu_ask_lines(x, x->portion);
 }
 
 #endif

@@ -24,20 +24,21 @@ typedef struct back_strips {
     int32_t head;
     int64_t at;                                                    /* of the head in a row */
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
-    float q[LANES * PACKED], dout[LANES * PACKED];                 /* q is scaled */
-    float p[SCORES_ROOM], ds[SCORES_ROOM];                         /* of one strip after another; s and g first */
+    _Alignas(64) float q[LANES * PACKED], dout[LANES * PACKED];    /* q is scaled */
+    _Alignas(64) float p[SCORES_ROOM], ds[SCORES_ROOM];            /* of one strip after another; s and g first */
     int32_t found[TILE_PLACED][QUADS]; /* where p and ds of a column and of row r stand, less r */
     float *dk[TILE_PLACED], *dv[TILE_PLACED];
-    float of[STRIP_LABELS], more[STRIP_SCORES];                  /* what wanted labels add to a strip's scores, and where */
-    float slope[TILE_LABELS * LANES], part[QUADS][STRIP_LABELS]; /* sums of ds by label; of a strip's wanted labels */
-    float lse[LANES], inner[LANES];                              /* D */
-    vec odd;                                                     /* NaN where a product is not finite */
+    _Alignas(64) float of[STRIP_LABELS], more[STRIP_SCORES]; /* what wanted labels add to a strip's scores, and where */
+    _Alignas(64) float slope[TILE_LABELS * LANES],
+        part[QUADS][STRIP_LABELS];               /* sums of ds by label; of a strip's wanted labels */
+    _Alignas(64) float lse[LANES], inner[LANES]; /* D */
+    vec odd;                                     /* NaN where a product is not finite */
 } back_strips;
 
 /* Where the scores of strip g start. */
 static int32_t scores_at(int g)
 {
-    return 4 + g * STRIP_SCORES;
+    return LANES + g * STRIP_SCORES;
 }
 
 typedef struct products { /* of four rows with x[place[i]] + at, to which r[label[i]] is added */

@@ -1,8 +1,10 @@
 /* Strips of the cpu backend's tiles (kernels/cpu/tile_strip.h): rows that read some of their sources in common, at random, by labels that
- * rows share and that they do not, against the oracle; and that neither threads nor batching change a bit. */
+ * rows share and that they do not, against the oracle; that neither threads nor batching change a bit, forward and backward; and that
+ * what is not finite stays with the rows that read it. */
 #include "kernels/cpu/cpu.h"
 #include "op_cases.h"
 #include "support/suite.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,29 +93,53 @@ END_TEST
 enum { HEADS = 3, DIM = 50, WIDTH = HEADS * DIM, ONE = ROWS * WIDTH, PART = NODES * WIDTH, MOST = 5 };
 
 typedef struct planes {
-    float q[MOST * ONE], k[MOST * PART], v[MOST * PART], out[MOST * ONE], lse[MOST * ROWS * HEADS];
+    float q[MOST * ONE], k[MOST * PART], v[MOST * PART], out[MOST * ONE], lse[MOST * ROWS * HEADS], dout[MOST * ONE];
+    float dq[MOST * ONE], dk[2][MOST * PART], dv[2][MOST * PART], dr[LABELS * DIM], db[LABELS * HEADS];
+    int reads[ROWS][NODES];
 } planes;
 
-/* `examples` copies: `out` of the first; the others are equal to it. `tainted`: a value that is not finite, which few rows read. */
-static void attend(planes *x, int at, int threads, int32_t examples, int which, double drop, int tainted, float *to)
+/* What is not finite, and of which source or row. */
+enum { NOTHING, OF_V, OF_K, OF_DOUT, TAINTS };
+enum { TAINTED = 3 };
+
+/* `examples` times the same numbers. */
+static void fill(planes *x, int32_t examples, int taint)
+{
+    gsa_dice dice = { 5 };
+    for (int i = 0; i < ONE; i++) x->q[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < PART; i++) x->k[i] = (float)gsa_normal(&dice), x->v[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < ONE; i++) x->dout[i] = (float)gsa_normal(&dice);
+    float *const plane[] = { NULL, x->v, x->k, x->dout };
+    if (taint) plane[taint][TAINTED * WIDTH + 7] = INFINITY;
+    for (int32_t e = 1; e < examples; e++) {
+        memcpy(x->q + e * ONE, x->q, sizeof *x->q * ONE), memcpy(x->dout + e * ONE, x->dout, sizeof *x->q * ONE);
+        memcpy(x->k + e * PART, x->k, sizeof *x->k * PART), memcpy(x->v + e * PART, x->v, sizeof *x->v * PART);
+    }
+    memset(x->dq, 0, sizeof x->dq), memset(x->dk, 0, sizeof x->dk), memset(x->dv, 0, sizeof x->dv);
+    memset(x->dr, 0, sizeof x->dr), memset(x->db, 0, sizeof x->db);
+}
+
+static void note_reads(planes *x, const gsa_edges *e)
+{
+    memset(x->reads, 0, sizeof x->reads);
+    for (int row = 0; row < ROWS; row++)
+        for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) x->reads[row][e->runs[i].first] = 1;
+}
+
+/* Both passes of `examples` copies, which must be equal to the first. */
+static void attend(planes *x, int at, int threads, int32_t examples, int which, double drop, int taint)
 {
     static const int32_t id[MOST];
     static float vectors[LABELS * DIM], bias[LABELS * HEADS];
-    gsa_dice dice = { 5 };
+    gsa_dice dice = { 6 };
     rig r = { 0 };
     gsa_cpu_ways ways;
     ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
     make_edges(&r, 11, which, examples);
-    for (int i = 0; i < ONE; i++) x->q[i] = (float)gsa_normal(&dice);
-    for (int i = 0; i < PART; i++) x->k[i] = (float)gsa_normal(&dice), x->v[i] = (float)gsa_normal(&dice);
+    fill(x, examples, taint), note_reads(x, &r.device);
     for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
     for (int i = 0; i < LABELS * HEADS; i++) bias[i] = (float)gsa_normal(&dice);
-    if (tainted) x->v[3 * WIDTH + 7] = 1 / (float)(tainted - 1);
-    for (int32_t e = 1; e < examples; e++) {
-        memcpy(x->q + e * ONE, x->q, sizeof *x->q * ONE);
-        memcpy(x->k + e * PART, x->k, sizeof *x->k * PART), memcpy(x->v + e * PART, x->v, sizeof *x->v * PART);
-    }
-    const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, NULL, NULL }, { x->v, x->k, NULL, NULL } };
+    const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, x->dk[0], x->dv[0] }, { x->v, x->k, x->dk[1], x->dv[1] } };
     const gsa_attend_args args = { .edges = &r.device,
                                    .heads = HEADS,
                                    .head_dim = DIM,
@@ -124,55 +150,93 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
                                    .label_vectors = vectors,
                                    .label_bias = bias,
                                    .out = x->out,
-                                   .lse = x->lse };
+                                   .lse = x->lse,
+                                   .dout = x->dout,
+                                   .dq = x->dq,
+                                   .dlabel_vectors = x->dr,
+                                   .dlabel_bias = x->db };
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
     ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
     ck_assert_int_eq(ways.stripped, level[at] == GSA_CPU_AVX512 ? ways.tiled : 0);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    for (int32_t e = 1; e < examples; e++)
-        ck_assert_msg(memcmp(x->out, x->out + e * ONE, sizeof *to * ONE) == 0, "example %d differs", (int)e);
-    memcpy(to, x->out, sizeof *to * ONE);
+    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
     edges_unload(r.b, &r.device);
     edges_free(&r.maker);
     gsa_backend_release(r.b);
 }
 
+/* Example `e` of x against the first of y. */
+static int same_example(const planes *x, int32_t e, const planes *y)
+{
+    int same = memcmp(x->out + e * ONE, y->out, sizeof *y->out * ONE) == 0;
+    same &= memcmp(x->dq + e * ONE, y->dq, sizeof *y->dq * ONE) == 0;
+    for (int kind = 0; kind < 2; kind++) {
+        same &= memcmp(x->dk[kind] + e * PART, y->dk[kind], sizeof *y->q * PART) == 0;
+        same &= memcmp(x->dv[kind] + e * PART, y->dv[kind], sizeof *y->q * PART) == 0;
+    }
+    return same;
+}
+
 START_TEST(nothing_changes_a_bit)
 {
-    static planes x;
-    static float want[ONE], got[ONE];
+    static planes want, got;
     static const int threads[] = { 1, 2, 3, 8 };
     for (int at = 0; at < LEVELS; at++)
         for (int drop = 0; drop < 2 && gsa_cpu_has(level[at]); drop++) {
-            attend(&x, at, 1, 1, _i, drop * 0.2, 0, want);
+            attend(&want, at, 1, 1, _i, drop * 0.2, NOTHING);
             for (int i = 0; i < GSA_COUNT(threads); i++) {
-                attend(&x, at, threads[i], 1 + (i + _i) % MOST, _i, drop * 0.2, 0, got);
-                ck_assert_msg(memcmp(want, got, sizeof got) == 0, "%d threads, %d examples", threads[i],
-                              1 + (i + _i) % MOST);
+                const int32_t examples = 1 + (i + _i) % MOST;
+                attend(&got, at, threads[i], 1, _i, drop * 0.2, NOTHING);
+                ck_assert_msg(same_example(&got, 0, &want), "%d threads", threads[i]);
+                ck_assert_msg(memcmp(got.dr, want.dr, sizeof got.dr) == 0, "label vectors, %d threads", threads[i]);
+                ck_assert_msg(memcmp(got.db, want.db, sizeof got.db) == 0, "label biases, %d threads", threads[i]);
+                attend(&got, at, threads[i], examples, _i, drop * 0.2, NOTHING);
+                for (int32_t e = 0; e < examples; e++)
+                    ck_assert_msg(same_example(&got, e, &want), "%d threads, example %d of %d", threads[i], e, examples);
             }
         }
 }
 END_TEST
 
-/* What is not finite reaches the rows that read it, and no others: theirs are as without it. */
+/* Whether a row of a plane is not as it is without the taint. */
+static int differs(const float *x, const float *clean, int row)
+{
+    int bad = 0;
+    for (int c = row * WIDTH; c < (row + 1) * WIDTH; c++) {
+        const float by = x[c] - clean[c];
+        bad |= !(by < 1e-3f && by > -1e-3f);
+    }
+    return bad;
+}
+
+/* Whether a row reads a source through which something is not finite, or is such a row. */
+static int may_differ(const planes *x, int row, int taint)
+{
+    return taint == OF_DOUT ? row == TAINTED : x->reads[row][TAINTED];
+}
+
+/* What is not finite reaches the rows that read it, and what they read; all else is as without it. */
 START_TEST(rows_keep_to_their_sources)
 {
-    static planes x;
-    static float clean[ONE], tainted[ONE];
-    for (int at = 0; at < LEVELS && gsa_cpu_has(level[at]); at++) {
-        int odd = 0;
-        attend(&x, at, 1, 1, _i, 0, 0, clean);
-        attend(&x, at, 1, 1, _i, 0, 1, tainted);
-        for (int row = 0; row < ROWS; row++) {
-            int bad = 0;
-            for (int c = 0; c < WIDTH; c++) {
-                const float y = tainted[row * WIDTH + c], by = clean[row * WIDTH + c] - y;
-                bad |= !(by < 1e-4f && by > -1e-4f);
+    static planes clean, x;
+    for (int at = 0; at < LEVELS && gsa_cpu_has(level[at]); at++)
+        for (int taint = OF_V; taint < TAINTS; taint++) {
+            int odd = 0, even = 0;
+            attend(&clean, at, 1, 1, _i, 0, NOTHING);
+            attend(&x, at, 1, 1, _i, 0, taint);
+            for (int row = 0; row < ROWS; row++) {
+                const int may = may_differ(&x, row, taint), out = differs(x.out, clean.out, row);
+                odd += differs(x.dq, clean.dq, row), even += !may;
+                ck_assert_msg(may || !(out || differs(x.dq, clean.dq, row)), "taint %d, row %d", taint, row);
             }
-            odd += bad;
+            ck_assert_msg(odd > 0 && even > 0, "taint %d: %d rows differ, %d may not", taint, odd, even);
+            for (int c = 0; c < NODES; c++) {
+                int may = 0, bad = 0;
+                for (int row = 0; row < ROWS; row++) may |= x.reads[row][c] && may_differ(&x, row, taint);
+                for (int k = 0; k < 2; k++) bad |= differs(x.dk[k], clean.dk[k], c) || differs(x.dv[k], clean.dv[k], c);
+                ck_assert_msg(may || !bad, "taint %d, source %d", taint, c);
+            }
         }
-        ck_assert_msg(odd > 0 && odd < ROWS, "%d rows of %d", odd, ROWS);
-    }
 }
 END_TEST
 
