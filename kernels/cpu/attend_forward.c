@@ -273,7 +273,7 @@ static gsa_status prepare_sweeps(gsa_backend *b, forward_job *job)
 /* Rows of an item: with few threads many, for what the first tile of an item reads nobody has asked for. No bit depends on it. */
 static int64_t rows_of_item(const gsa_backend *b, const gsa_edges *edges)
 {
-    enum { MOST = 512, ITEMS = 16 };
+    enum { MOST = 2048, ITEMS = 16 };
     const int64_t least = ref_edge_chunk(edges), fair = edges->rows / (ITEMS * (int64_t)b->threads);
     const int64_t most = fair < MOST ? fair : MOST;
     return least > most ? least : most;
