@@ -24,10 +24,14 @@ typedef struct cpu_group {
     int fresh[GROUP], ends[GROUP];
 } cpu_group;
 
-/* Whether a range may stand in a group at all: a function of the call, the level and the pattern. */
+/* Whether a call works by groups; whether a range may stand in one. */
+static inline int cpu_groups(const ref_attend *t)
+{
+    return LANES == 16 && t->dim > 0 && t->dim <= SLICE * LANES && !t->drop.on;
+}
 static inline int cpu_grouped(const ref_attend *t, const gsa_run *run)
 {
-    return LANES == 16 && t->dim > 0 && t->dim <= SLICE * LANES && !t->drop.on && (run->count == 1 || run->label_step == 0);
+    return cpu_groups(t) && (run->count == 1 || run->label_step == 0);
 }
 
 /* 4, 2 or 1 rows. */

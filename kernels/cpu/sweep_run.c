@@ -44,6 +44,13 @@ static void read_sources(const ref_attend *t, int32_t kind, const cpu_reading *r
     for (int64_t i = 0; i < rows.count; i++) cpu_read_rows(t, reading, row, rows.row[i], rows.row[i]);
 }
 
+/* Asks for what stands `ahead` numbers behind some heads of a row. */
+static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t ahead, int32_t first, int32_t last)
+{
+    const float *at = (const float *)plane + row * t->width;
+    for (int32_t i = first * t->dim; plane && i < last * t->dim; i += ASK_LINE) cpu_ask(at + i, ahead, 1);
+}
+
 typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at `segment` */
     const ref_attend *t;
     const cpu_sweeping *x;
@@ -61,6 +68,7 @@ static void forward_short(const forward_piece *p, int64_t row)
     const gsa_run *run = cpu_range(t->edges, row);
     cpu_block block;
     cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
+    if (p->ahead) ask_row(t, t->args->q, row, p->ahead / run->count, 0, t->heads);
     GSA_CPU(forward_short)(t, row, &block);
 }
 
@@ -264,10 +272,7 @@ static void ask_next_row(const backward_step *p, int64_t row)
 {
     const ref_attend *t = p->t;
     const void *const plane[] = { t->args->q, t->args->out, t->args->dout, t->args->dq };
-    const int32_t from = p->first * t->dim, to = p->last * t->dim;
-    for (int i = 0; i < 4; i++)
-        for (int32_t j = from; plane[i] && j < to; j += ASK_LINE)
-            cpu_ask((const float *)plane[i] + row * t->width + j, t->width, 1);
+    for (int i = 0; i < 4; i++) ask_row(t, plane[i], row, t->width, p->first, p->last);
 }
 
 /* A short row that begins here. Those that read whole steps stay open. */
@@ -312,19 +317,21 @@ void GSA_CPU(sweep_backward)(const ref_attend *t, const cpu_sweeps *s, int64_t s
                              const ref_label_sums *sums)
 {
     const cpu_sweep *x = &s->sweep[sweep];
+    const int groups = cpu_groups(t);
+    const int64_t take = groups ? STEP : PIECE; /* rows by themselves want long parts */
     backward_step p = { .t = t, .sums = sums, .first = first, .last = last };
     int64_t step = x->step;
     int asked = 0;
     cpu_reading reading;
     cpu_start_reading(&reading, first, last, 1);
     cpu_fours_start(&p.fours);
-    for (p.from = x->first; p.from < x->end; p.from += STEP, step++) {
+    for (p.from = x->first; p.from < x->end; p.from += take, step += take / STEP) {
         const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
-        const shorts rows = shorts_of(s, step, STEP);
-        p.end = p.from + STEP < x->end ? p.from + STEP : x->end;
+        p.end = p.from + take < x->end ? p.from + take : x->end;
         p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = x->kind };
+        const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, x->kind, &reading, p.from, p.end, rows);
-        p.ahead = p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
+        p.ahead = groups && p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
         for (int64_t i = 0; i < rows.count; i++) backward_some(&p, rows.row[i]);
         backward_open(&p);
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
@@ -332,7 +339,7 @@ void GSA_CPU(sweep_backward)(const ref_attend *t, const cpu_sweeps *s, int64_t s
             if (run->first < p.end && run->first + (int64_t)run->count > p.from) backward_here(&p, s->long_part[i].row);
         }
         backward_waiting(&p);
-        asked = p.ahead == 0;
+        asked = groups && p.ahead == 0;
     }
     backward_rest(&p);
 }
