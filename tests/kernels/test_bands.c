@@ -3,6 +3,7 @@
 #include "kernels/cpu/cpu.h"
 #include "op_cases.h"
 #include "support/suite.h"
+#include "support/thin.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,8 @@ START_TEST(equal_the_oracle)
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
         for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
-            for (int seed = 0; seed < 4; seed++) check_one(at, dims[_i], flags[f], 10 * f + seed, 0);
+            for (int seed = (f + _i) % GSA_THIN(2); seed < 4; seed += GSA_THIN(2))
+                check_one(at, dims[_i], flags[f], 10 * f + seed, 0);
 }
 END_TEST
 

@@ -1,0 +1,18 @@
+/* thin.h - tables of values that are run in part under AddressSanitizer, which takes 5 to 10 times as long and looks at memory: many rows of
+ * such a table touch the same. Without it every row is run. */
+#ifndef GSA_TEST_THIN_H
+#define GSA_TEST_THIN_H
+
+#if defined(__SANITIZE_ADDRESS__)
+#define GSA_THIN(n) (n)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GSA_THIN(n) (n)
+#endif
+#endif
+/* How far apart the rows stand that are run. */
+#ifndef GSA_THIN
+#define GSA_THIN(n) 1
+#endif
+
+#endif
