@@ -116,6 +116,7 @@ CPU_INLINE void forward_head(const cpu_group *g, int32_t head, int rows, int vec
 void GSA_CPU(group_forward)(const cpu_group *g)
 {
     const cpu_cut cut = cpu_cut_at(g->t->dim, 0);
+    if (LANES != 16) return; /* cpu_groups said no: nothing of this is compiled there */
     for (int32_t head = 0; head < g->t->heads; head++) {
 #define HEAD_FOUR(vectors, whole) forward_head(g, head, GROUP, vectors, whole, cut.end)
 #define HEAD_TWO(vectors, whole)  forward_head(g, head, 2, vectors, whole, cut.end)

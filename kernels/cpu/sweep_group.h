@@ -176,12 +176,29 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
     }
 }
 
-/* CALL_FOUR, _TWO or _ONE(vectors, whole) with constants. */
+/* CALL(vectors, 0) with constants: the last vector is read by its lanes, be it whole or not. */
+#define CPU_BY_VECTORS(cut, CALL)                                                                                           \
+    switch ((cut).vectors) {                                                                                                \
+    case 1:                                                                                                                 \
+        CALL(1, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 2:                                                                                                                 \
+        CALL(2, 0);                                                                                                         \
+        break;                                                                                                              \
+    case 3:                                                                                                                 \
+        CALL(3, 0);                                                                                                         \
+        break;                                                                                                              \
+    default:                                                                                                                \
+        CALL(4, 0);                                                                                                         \
+        break;                                                                                                              \
+    }
+
+/* CALL_FOUR, _TWO or _ONE(vectors, whole) with constants; fewer copies of the code for few rows, whose time matters less than the compiler's. */
 #define CPU_BY_GROUP(rows, cut, CALL)                                                                                       \
     do {                                                                                                                    \
         if ((rows) == GROUP) CPU_BY_CUT(cut, CALL##_FOUR)                                                                   \
-        else if ((rows) == 2) CPU_BY_CUT(cut, CALL##_TWO)                                                                   \
-        else CPU_BY_CUT(cut, CALL##_ONE)                                                                                    \
+        else if ((rows) == 2) CPU_BY_VECTORS(cut, CALL##_TWO)                                                               \
+        else CPU_BY_VECTORS(cut, CALL##_ONE)                                                                                \
     } while (0)
 
 #endif

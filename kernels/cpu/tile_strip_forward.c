@@ -84,6 +84,7 @@ int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
 {
     cpu_kept_tile kept;
     cpu_strips x;
+    if (LANES != 16) return 0; /* no tile has strips: nothing of this is compiled there */
     GSA_CPU(strips_begin)(&x, t, tile, &reading->soon);
     for (x.head = 0; x.head < t->heads; x.head++) {
         if (t->drop.on && x.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.head, &kept);
