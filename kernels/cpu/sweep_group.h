@@ -79,14 +79,12 @@ CPU_INLINE vec cpu_group_few(const cpu_turned *q, const float *x, int rows, int 
 CPU_INLINE vec cpu_group_quad(const cpu_turned *q, const float *x, int64_t stride, int64_t ahead, int32_t c, int32_t last,
                               int rows, int vectors, int whole, lanes end)
 {
-    const float *column[GROUP];
     vec few[GROUP];
-    CPU_UNROLL
     for (int i = 0; i < GROUP / rows; i++) {
-        column[i] = x + (c + i < last ? c + i : last) * stride;
-        if (ahead) cpu_ask(column[i], ahead, vectors);
-        few[i] = rows == GROUP ? cpu_turned_dots(q, column[i], NULL, 0, vectors, whole, end)
-                               : cpu_group_few(q, column[i], rows, vectors, whole, end);
+        const float *column = x + (c + i < last ? c + i : last) * stride;
+        if (ahead) cpu_ask(column, ahead, vectors);
+        few[i] = rows == GROUP ? cpu_turned_dots(q, column, NULL, 0, vectors, whole, end)
+                               : cpu_group_few(q, column, rows, vectors, whole, end);
     }
     if (rows == GROUP) return few[0];
     return rows == 2 ? vec_add(vec_pairs_low(few[0], few[1]), vec_pairs_high(few[0], few[1]))
