@@ -148,7 +148,7 @@ int GSA_CPU(group_backward)(const cpu_group *g, int32_t first, int32_t last, con
 {
     const float *lse = g->t->args->lse;
     const cpu_cut cut = cpu_cut_at(g->t->dim, 0);
-    if (LANES != 16) return 0; /* cpu_groups said no: nothing of this is compiled there */
+    if (LANES != 16) return 0;        /* cpu_groups said no: nothing of this is compiled there */
     for (int r = 0; r < g->rows; r++) /* all heads are asked, for which ones are at work depends on the number of threads */
         for (int32_t h = 0; h < g->t->heads; h++) {
             const float one = lse[g->row[r] * g->t->heads + h];
