@@ -54,10 +54,10 @@ static void work_off(const cpu_shelves *x, const int64_t *row, int32_t rows)
 static void ask_row(const cpu_shelves *x, const void *plane, int64_t row)
 {
     const ref_attend *t = x->t;
+    if (!plane) return;
     const float *at = (const float *)plane + row * t->width + (int64_t)x->first * t->dim,
                 *end = at + (int64_t)(x->last - x->first) * t->dim;
-    if (plane)
-        for (; at < end; at += ASK_LINE) vec_ask(at);
+    for (; at < end; at += ASK_LINE) vec_ask(at);
 }
 
 /* What a row not far ahead will read. */

@@ -3,7 +3,8 @@
  * Row after row, the spans of a tree read every token once a level, from memory once texts are long. A sweep goes over the sources
  * instead, PIECE of them at a time, and gives each piece to all rows that read of it: planes are passed through once, whatever the
  * number of levels. A range of up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with its running
- * maximum and sum kept (forward) or nothing (backward, which adds). Pieces are counted from the first source of the sweep: how
+ * maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in groups:
+ * sweep_group.h). Pieces are counted from the first source of the sweep: how
  * examples are batched changes none, nor does the number of threads. */
 #ifndef GSA_CPU_SWEEP_H
 #define GSA_CPU_SWEEP_H
@@ -11,8 +12,8 @@
 #include "kernels/ref/attend_items.h"
 
 enum {
-    PIECE = BLOCK,        /* sources that the forward pass takes at a time */
-    STEP = 16,            /* and the backward pass, which keeps nothing of a range: PIECE / STEP of them are a piece */
+    PIECE = BLOCK,        /* sources at a time */
+    STEP = 16,            /* backward in groups; PIECE / STEP of them are a piece */
     SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end are joined afterwards */
     SWEEP_SOURCES = 4 * PIECE /* of a sweep at least: fewer stand in the caches anyway */
 };

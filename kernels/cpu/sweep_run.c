@@ -47,8 +47,9 @@ static void read_sources(const ref_attend *t, int32_t kind, const cpu_reading *r
 /* Asks for what stands `ahead` numbers behind some heads of a row. */
 static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t ahead, int32_t first, int32_t last)
 {
+    if (!plane) return;
     const float *at = (const float *)plane + row * t->width;
-    for (int32_t i = first * t->dim; plane && i < last * t->dim; i += ASK_LINE) cpu_ask(at + i, ahead, 1);
+    for (int32_t i = first * t->dim; i < last * t->dim; i += ASK_LINE) cpu_ask(at + i, ahead, 1);
 }
 
 typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at `segment` */

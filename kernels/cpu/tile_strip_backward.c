@@ -10,9 +10,9 @@
 #include "kernels/cpu/tile_turned.h"
 
 enum {
-    PACKED = SLICE * LANES,                   /* numbers from one packed row to the next */
-    STRIP_SCORES = 4 * (TILE_PLACED + QUADS), /* of one strip at most */
-    SCORES_ROOM = 4 + QUADS * STRIP_SCORES,   /* four zeros first */
+    PACKED = SLICE * LANES,                     /* numbers from one packed row to the next */
+    STRIP_SCORES = 4 * (TILE_PLACED + QUADS),   /* of one strip at most */
+    SCORES_ROOM = LANES + QUADS * STRIP_SCORES, /* zeros first */
     STRIP_LABELS = 4 * (TILE_LABELS + QUADS)
 };
 
@@ -170,9 +170,10 @@ static void weigh(back_strips *x, int g)
         else vec_exp_some(p, 1);
         for (int i = 0; i < some; i++) {
             float *at = slope + (j + i) * LANES;
-            p[i] = vec_keep(lanes_of_bits(strip->mask[j + i]), p[i], vec_zero());
+            const lanes edges = lanes_of_bits(strip->mask[j + i]);
+            p[i] = vec_keep(edges, p[i], vec_zero());
             vec_store(s + (j + i) * LANES, p[i]);
-            vec_store(at, vec_mul(p[i], vec_sub(vec_load(at), inner)));
+            vec_store(at, vec_keep(edges, vec_mul(p[i], vec_sub(vec_load(at), inner)), vec_zero()));
         }
     }
     if (x->t->drop.on) cpu_keep_strip(x->t, s, x->kept, x->head, strip, g);

@@ -109,8 +109,8 @@ typedef struct planes { /* of all examples, one behind the other */
 typedef struct call {
     int level, threads;
     int32_t examples;
-    int dead;    /* biases of the first head are -inf, but for one label */
-    int tainted; /* 1: an infinity, 2: a NaN among the keys, 3, 4: values, of source TAINTED */
+    int dead; /* biases of the first head are -inf, but for one label */
+    int tainted; /* 1: an infinity, 2: a NaN among the keys, 3, 4: values, of source TAINTED; 5: a NaN in q, 6: an infinity in do of row 0 */
 } call;
 
 enum { TAINTED = 70 };
@@ -132,7 +132,8 @@ static void attend(planes *x, const struct pattern *p, call c)
     for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
     for (int i = 0; i < LABELS * HEADS; i++)
         bias[i] = c.dead && i % HEADS == 0 && i / HEADS != 2 ? -INFINITY : (float)gsa_normal(&dice);
-    if (c.tainted) (c.tainted > 2 ? x->v : x->k)[TAINTED * WIDTH + 21] = c.tainted % 2 ? INFINITY : NAN;
+    if (c.tainted > 4) (c.tainted == 5 ? x->q : x->dout)[21] = c.tainted == 5 ? NAN : INFINITY;
+    else if (c.tainted) (c.tainted > 2 ? x->v : x->k)[TAINTED * WIDTH + 21] = c.tainted % 2 ? INFINITY : NAN;
     for (int32_t e = 1; e < c.examples; e++) {
         memcpy(x->q + e * one, x->q, sizeof *x->q * (size_t)one),
             memcpy(x->dout + e * one, x->dout, sizeof *x->q * (size_t)one);
@@ -202,13 +203,40 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
-/* What is not finite reaches the rows that read it, and no others: theirs are as without it. */
+/* Whether what is not finite reaches a row. */
+static int reached(const gsa_edges *e, int64_t row, int tainted)
+{
+    const gsa_run *run = &e->runs[e->run_offset[row]];
+    return tainted > 4 ? row == 0 : run->first <= TAINTED && TAINTED < run->first + run->count;
+}
+
+/* Sources get of it by rows that it reaches alone. */
+static void check_sources(const planes *x, const planes *clean, const gsa_edges *e, const struct pattern *p, int tainted)
+{
+    static char may[MOST_SOURCES];
+    int given = 0, rows = 0;
+    memset(may, 0, sizeof may);
+    for (int64_t row = 0; row < e->rows; row++) {
+        const gsa_run *run = &e->runs[e->run_offset[row]];
+        if (!reached(e, row, tainted)) continue;
+        memset(may + run->first, 1, (size_t)run->count), rows++;
+    }
+    for (int c = 0; c < p->sources; c++) {
+        int same = 1;
+        for (int i = c * WIDTH; i < (c + 1) * WIDTH; i++) same &= x->dk[i] == clean->dk[i] && x->dv[i] == clean->dv[i];
+        given += !same;
+        ck_assert_msg(may[c] || same, "%s, kind %d, source %d", p->name, tainted, c);
+    }
+    ck_assert_msg((given > 0) == (rows > 0), "%s, kind %d: gradients of %d sources differ", p->name, tainted, given);
+}
+
+/* What is not finite reaches the rows that read it, and what they read, and no others: theirs are as without it. */
 START_TEST(rows_keep_to_their_sources)
 {
     static planes clean, x;
     const struct pattern *p = &patterns[_i];
     for (int at = 0; at < GSA_COUNT(level); at++)
-        for (int tainted = 1; tainted <= 4 && gsa_cpu_has(level[at]); tainted++) {
+        for (int tainted = 1; tainted <= 6 && gsa_cpu_has(level[at]); tainted++) {
             rig r = { 0 };
             attend(&clean, p, (call){ .level = level[at], .threads = 1, .examples = 1 });
             attend(&x, p, (call){ .level = level[at], .threads = 1, .examples = 1, .tainted = tainted });
@@ -216,13 +244,13 @@ START_TEST(rows_keep_to_their_sources)
             make_edges(&r, p, 1);
             const gsa_edges *e = &r.maker.view;
             for (int64_t row = 0; row < e->rows; row++) {
-                const gsa_run *run = &e->runs[e->run_offset[row]];
-                const int reads = run->first <= TAINTED && TAINTED < run->first + run->count;
+                const int reads = reached(e, row, tainted);
                 int same = 1;
                 for (int64_t i = row * WIDTH; i < (row + 1) * WIDTH; i++)
                     same &= x.out[i] == clean.out[i] && x.dq[i] == clean.dq[i];
                 ck_assert_msg(same == !reads, "%s, kind %d, row %d", p->name, tainted, (int)row);
             }
+            check_sources(&x, &clean, e, p, tainted);
             edges_unload(r.b, &r.device);
             edges_free(&r.maker);
             gsa_backend_release(r.b);
