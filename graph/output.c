@@ -27,6 +27,11 @@ static void note(gsa_output *output, const char *what)
     gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what, gsa_errno_text(number, why, sizeof why));
 }
 
+int gsa_output_failed(const gsa_output *output)
+{
+    return output && output->error.status != GSA_OK;
+}
+
 static void end(gsa_output *output)
 {
     const gsa_system *system = output->system;

@@ -93,6 +93,8 @@ void gsa_output_text(gsa_output *output, const char *text);
 void gsa_output_format(gsa_output *output, const char *format, ...) GSA_PRINTF(2, 3);
 /* What was written so far goes to the file now: for who waits for it at a terminal or a pipe. */
 void gsa_output_flush(gsa_output *output);
+/* Whether an error waits for commit to tell it: what takes long to put together may then be left out. NULL: 0. */
+int gsa_output_failed(const gsa_output *output);
 /* Ends the output in either case; `output` is released. Without commit nothing of the target has changed. */
 gsa_status gsa_output_commit(gsa_output *output, gsa_error *error);
 void gsa_output_abandon(gsa_output *output);

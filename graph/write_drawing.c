@@ -306,8 +306,10 @@ void gsa_draw_phase_edges(const gsa_drawing *d, int sheet, int phase, gsa_draw_e
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
     const gsa_phase *x = gsa_schema_phase(s->schema, phase);
     for (int k = 0; gsa_is_drawn(s, phase) && k < gsa_schema_kinds(s->schema); k++)
-        for (int64_t i = 0; x->destinations >> k & 1 && i < gsa_instance_nodes(s->instance, k); i++)
+        for (int64_t i = 0; x->destinations >> k & 1 && i < gsa_instance_nodes(s->instance, k); i++) {
+            if (gsa_output_failed(d->output)) return;
             draw_node(d, sheet, phase, k, i, each, context);
+        }
 }
 
 void gsa_draw_edges(const gsa_drawing *d, gsa_draw_edge *each, void *context)

@@ -47,7 +47,7 @@ static int64_t sum_rows(row_sum *sum, gsa_output *output)
     const gsa_drawing *d = sum->drawing;
     int64_t entries = 0;
     for (int k = 0; k < d->n_kinds; k++)
-        for (int64_t i = 0; i < d->kinds[k].count; i++) entries += sum_row(k, i, sum, output);
+        for (int64_t i = 0; i < d->kinds[k].count && !gsa_output_failed(output); i++) entries += sum_row(k, i, sum, output);
     return entries;
 }
 

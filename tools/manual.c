@@ -74,7 +74,8 @@ void gsa_write_usage(gsa_output *out)
     gsa_output_text(out, "usage: gsa VERB [operands] [options]\n\nGraph self-attention: attention patterns are data.\n\n");
     for (int i = 0; i < count; i++) gsa_output_format(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
     gsa_output_text(
-        out, "\n'gsa help VERB' (or gsa VERB --help) shows every option with its default; gsa --version the version.\n"
-             "Results go to stdout, logs to stderr. Exit codes: 0 done (or stopped by a first signal, work saved),\n"
-             "1 the work failed, 2 what was asked is wrong, 130 and 143 a second SIGINT or SIGTERM.\n");
+        out,
+        "\n'gsa help VERB' (or gsa VERB --help) shows every option with its default; gsa --version the version.\n"
+        "Results go to stdout, logs to stderr. Exit codes: 0 done (or stopped by a first signal, work saved),\n"
+        "1 the work failed, 2 what was asked is wrong, 75 the device was lost, 130 and 143 a second SIGINT or SIGTERM.\n");
 }
