@@ -26,7 +26,7 @@ static int arena_grow(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
     const int device = arena == &tape->device;
     gsa_chunk_list *chunk = gsa_alloc(tape->system, 1, sizeof *chunk);
-    if (!chunk) return 0;
+    if (!chunk) return gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: no record of more of the tape's memory") != NULL;
     int64_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK; /* doubling */
     if (size < bytes) size = bytes;
     *chunk = (gsa_chunk_list){ arena->chunks, chunk_memory(tape, device, size), size, 0 };

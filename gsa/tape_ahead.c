@@ -1,6 +1,7 @@
 /* tape_ahead.c - host arrays of the next round that are uploaded while the ops of this one run. Two rooms in backend memory take turns: what
  * this round's ops read stands in one, what the next one's will read arrives in the other, whose last readers stood before this
- * round. A room grows at a reset alone, by what was offered so far, so that arrays which do not fit go up in their turn. */
+ * round. A room grows at a reset alone, by what was offered so far, so that arrays which do not fit go up in their turn. Once there was no
+ * memory for it, or a round wanted that memory, nothing goes ahead any more. */
 #include "tape_parts.h"
 
 enum { ALIGN = 64 };
@@ -14,7 +15,8 @@ gsa_status gsa_tape_ahead(gsa_tape *tape, const void *host, int64_t bytes, gsa_e
 {
     gsa_backend *b = tape->backend;
     gsa_staged *s = next_room(tape);
-    if (!b->upload_ahead || !host || bytes <= 0 || bytes > INT64_MAX / 4 || s->count == GSA_STAGED) return GSA_OK;
+    if (!b->upload_ahead || tape->ahead.full || !host || bytes <= 0 || bytes > INT64_MAX / 4 || s->count == GSA_STAGED)
+        return GSA_OK;
     const int64_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     s->offered += need;
     if (s->used + need > s->bytes) return GSA_OK;
@@ -44,10 +46,11 @@ void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes)
     return NULL;
 }
 
-/* No memory is no failure: then nothing goes ahead any more, and it is said why. */
+/* No memory is no failure: then nothing goes ahead any more, and it is said why. What this round's ops read stands until the next. */
 static void give_up(gsa_tape *tape)
 {
     gsa_ahead *a = &tape->ahead;
+    if (a->full) return;
     a->full = 1;
     a->refused = tape->backend->error;
 }
@@ -63,7 +66,7 @@ static void give_rooms(gsa_tape *tape)
 static void grow(gsa_tape *tape, gsa_staged *s)
 {
     gsa_backend *b = tape->backend;
-    if (s->bytes >= tape->ahead.most || tape->ahead.full) return;
+    if (s->bytes >= tape->ahead.most) return;
     if (s->at) b->free(b, s->at);
     s->bytes = tape->ahead.most + tape->ahead.most / 4;
     s->at = b->alloc(b, s->bytes);
@@ -72,24 +75,27 @@ static void grow(gsa_tape *tape, gsa_staged *s)
     give_up(tape);
 }
 
-/* What was given to the rooms is there; where the backend has no memory for its side of it, they are given back. */
+/* What was given to the rooms is there; where the backend has no memory for its side of it, nothing was. */
 static void arrive(gsa_tape *tape)
 {
     gsa_backend *b = tape->backend;
-    if (tape->ahead.full && !tape->ahead.room[0].at && !tape->ahead.room[1].at) return;
+    if (tape->ahead.full && !tape->ahead.room[tape->ahead.now].at) return;
     const gsa_status status = b->upload_arrive(b);
     if (status != GSA_ERR_MEMORY) {
         gsa_tape_check(tape, status);
         return;
     }
     give_up(tape);
-    give_rooms(tape);
 }
 
 void gsa_tape_turn_ahead(gsa_tape *tape)
 {
     gsa_ahead *a = &tape->ahead;
     if (!tape->backend->upload_ahead) return;
+    if (a->full) { /* the round that read what stood there is over, and nothing is on its way */
+        give_rooms(tape);
+        return;
+    }
     const int64_t offered = next_room(tape)->offered;
     if (offered > a->most) a->most = offered;
     if (a->most == 0) return; /* nobody offers any */
@@ -117,7 +123,8 @@ int gsa_tape_yield_ahead(gsa_tape *tape)
     if (!s->at || s->used > 0) return 0;
     tape->backend->free(tape->backend, s->at);
     s->at = NULL, s->bytes = 0;
-    return tape->ahead.full = 1;
+    give_up(tape);
+    return 1;
 }
 
 /* Nothing is on its way any more when the memory is another's. */

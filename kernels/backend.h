@@ -218,9 +218,9 @@ struct gsa_backend {
                                            const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols);
 
-    /* ---- steps that repeat. NULL where the backend gains nothing by knowing of them, and always together: callers leave them out.
-     * Between the two the backend may hold back what it is given and launch it as a whole; results, downloads and their bits are the
-     * same. step_end is called after a failure too; an op that fails in between may take with it what was given before it in the step.
+    /* ---- steps that repeat, or NULL, both. In between the backend may hold back what it is given and launch it as a whole: the same results,
+     * downloads and bits. step_end is called after a failure too. An op that fails in between may take with it what was given before it in
+     * the step: then every op, download and alloc up to step_end fails with the reason, and step_end does.
      * *graphs: how many launches stood for many calls; 0: each was queued by itself. */
     gsa_status (*step_begin)(gsa_backend *b);
     gsa_status (*step_end)(gsa_backend *b, int *graphs);
@@ -245,9 +245,9 @@ int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
 
 /* The backend of a device by name: "cpu" (the fast one; in double ref), "ref" (plain C), "auto" (cuda where it can be had, else cpu, whose
  * error then holds the sentence with which a CUDA build was refused its device), "cuda", and behind it, in any order and each once, "-graphs"
- * (gsa_cuda_use_graphs of cuda.h), "-degrees" (gsa_cuda_choose_order) and a way to attend (gsa_cuda_choose_attention): "-bf16", "-windows" or "-tensor", one of these two and
- * "-bf16", "-tf32", "-cusparse"; as "cuda-graphs-bf16". A device that is not there is a sentence that says why; nothing else
- * falls back by itself. */
+ * (gsa_cuda_use_graphs of cuda.h), "-degrees" (gsa_cuda_choose_order) and a way to attend (gsa_cuda_choose_attention): "-bf16",
+ * "-windows" or "-tensor", one of these two and "-bf16", "-tf32", "-cusparse" (which "-degrees" is not for); as "cuda-graphs-bf16".
+ * A device that is not there is a sentence that says why; nothing else falls back by itself. */
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
                             gsa_error *error);
 

@@ -18,7 +18,8 @@ typedef struct cuda_wish {
 static const char *const cuda_words[] = { "-graphs", "-degrees", "-bf16", "-cusparse", "-tensor", "-tf32", "-windows" };
 enum { GRAPHS, DEGREES, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
 #define CUDA_WORDS                                                                                                          \
-    "-graphs, -degrees, -bf16 and -windows, -tensor, -tf32 or -cusparse (the last two not with -bf16), in any order"
+    "-graphs, -degrees (not with -cusparse), -bf16 and -windows, -tensor, -tf32 or -cusparse (the last two not with "       \
+    "-bf16), in any order"
 
 static const struct {
     unsigned words; /* bits */
@@ -60,6 +61,7 @@ static int read_wish(const char *name, cuda_wish *wish)
     unsigned words;
     if (!read_words(name, &words)) return 0;
     wish->graphs = words >> GRAPHS & 1, wish->degrees = words >> DEGREES & 1;
+    if (wish->degrees && words >> CUSPARSE & 1) return 0; /* which has an order of its own */
     words &= ~(1u << GRAPHS | 1u << DEGREES);
     for (size_t i = 0; i < sizeof cuda_ways / sizeof *cuda_ways; i++) {
         wish->attention = cuda_ways[i].attention;

@@ -38,7 +38,8 @@ static gsa_status make_room(gsa_trainer *t, int64_t bytes, gsa_error *error)
     l->at = b->alloc(b, bytes);
     l->host = gsa_alloc(t->system, (size_t)bytes, 1);
     l->bytes = bytes;
-    return l->at && l->host ? GSA_OK : gsa_backend_no_memory(b, "the losses of steps", bytes, error);
+    if (!l->at) return gsa_backend_no_memory(b, "the losses of steps", bytes, error);
+    return l->host ? GSA_OK : gsa_out_of_memory(error, "the losses of steps", bytes);
 }
 
 gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_error *error)

@@ -46,6 +46,15 @@ static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
     return status;
 }
 
+static gsa_status create_numbers(gsa_optimiser *o, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    o->squares = b->alloc(b, sizeof *o->squares);
+    o->control = b->alloc(b, CONTROL);
+    o->bad = b->alloc(b, sizeof *o->bad);
+    return o->squares && o->control && o->bad ? GSA_OK : gsa_backend_no_memory(b, "the optimiser", CONTROL, error);
+}
+
 gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters, const gsa_optimiser_options *options,
                                 gsa_optimiser *optimiser, gsa_error *error)
 {
@@ -53,15 +62,12 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
     *o = (gsa_optimiser){
         .system = system, .parameters = parameters, .options = *options, .count = gsa_parameters_count(parameters)
     };
-    gsa_backend *b = backend_of(o);
     o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
     o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
     o->moving = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->moving);
-    o->squares = b->alloc(b, sizeof *o->squares);
-    o->control = b->alloc(b, CONTROL);
-    o->bad = b->alloc(b, sizeof *o->bad);
-    const int whole = o->first && o->second && o->moving && o->squares && o->control && o->bad;
-    gsa_status status = whole ? create_moments(o, error) : gsa_backend_no_memory(b, "the optimiser", 1024, error);
+    gsa_status status = o->first && o->second && o->moving ? create_numbers(o, error)
+                                                           : gsa_out_of_memory(error, "the optimiser", 3 * o->count * 8);
+    if (status == GSA_OK) status = create_moments(o, error);
     if (status == GSA_OK) status = gsa_optimiser_resume(o, 0, error);
     if (status != GSA_OK) gsa_optimiser_release(o);
     return status;

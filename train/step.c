@@ -104,7 +104,7 @@ static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t 
     status = whole_step(t, example, count, targets, error);
     const gsa_status ended = b->step_end(b, &graphs);
     t->offered_steps++, t->graph_steps += graphs > 0;
-    return status == GSA_OK ? backend_failed(b, ended, error) : status;
+    return ended == GSA_OK ? status : backend_failed(b, ended, error); /* which knows why work was dropped */
 }
 
 /* Where the next batch cannot go up beside a step: once. */

@@ -18,6 +18,27 @@ static int is_sticky(cudaError_t error)
     return error != cudaErrorMemoryAllocation && cudaFree(NULL) != cudaSuccess;
 }
 
+typedef struct call_place {
+    const char *expression, *file, *name, *text;
+    int line;
+} call_place;
+
+static gsa_status call_failed(gsa_backend *b, cudaError_t error, const call_place *at)
+{
+    const gsa_cuda_state *s = gsa_cuda_of(b);
+    size_t unused = 0, total = 0;
+    if (error != cudaErrorMemoryAllocation)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s at %s:%d: %s (%s)", at->expression, at->file, at->line,
+                        at->text, at->name);
+    cudaMemGetInfo(&unused, &total);
+    cudaGetLastError();
+    return gsa_fail(&b->error, GSA_ERR_MEMORY,
+                    "cuda: %s at %s:%d: %s (%s), asked of device %d, which has %lld bytes free of %lld; %lld are in use by "
+                    "this backend",
+                    at->expression, at->file, at->line, at->text, at->name, s->device, (long long)unused, (long long)total,
+                    (long long)s->in_use);
+}
+
 gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -26,14 +47,16 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         return s->loss.status;
     }
     if (error == cudaSuccess) return gsa_cuda_count_call(b);
-    const char *name = cudaGetErrorName(error), *text = cudaGetErrorString(error);
-    gsa_cuda_drop_capture(b);
-    if (!is_sticky(error))
-        return gsa_fail(&b->error, error == cudaErrorMemoryAllocation ? GSA_ERR_MEMORY : GSA_ERR_UNSUPPORTED,
-                        "cuda: %s at %s:%d: %s (%s)", expression, file_name(file), line, text, name);
+    const call_place at = { expression, file_name(file), cudaGetErrorName(error), cudaGetErrorString(error), line };
+    const int dropped = gsa_cuda_drop_capture(b);
+    if (!is_sticky(error)) {
+        const gsa_status status = call_failed(b, error, &at);
+        if (dropped) gsa_cuda_keep_dropped(b);
+        return status;
+    }
     s->lost = error;
     gsa_fail(&s->loss, GSA_ERR_DEVICE, "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since",
-             expression, file_name(file), line, text, name);
+             at.expression, at.file, line, at.text, at.name);
     b->error = s->loss;
     return GSA_ERR_DEVICE;
 }
@@ -245,11 +268,9 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
     return status;
 }
 
-extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
+/* Behind the device's name. */
+static void say_choices(gsa_cuda_state *s)
 {
-    if (!gsa_cuda_is(b))
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
-                        b->name);
     static const char *const said[] = { "",
                                         ", attention by cuSPARSE",
                                         ", attention in bf16",
@@ -258,6 +279,16 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                                         ", attention on tensor cores in tf32",
                                         ", attention in bf16 by windows",
                                         ", attention in bf16 on tensor cores" };
+    char *const end = strchr(s->name, ')') + 1;
+    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s%s", said[s->attention],
+             s->by_degree && s->attention != GSA_CUDA_CUSPARSE ? ", rows by degree" : "");
+}
+
+extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
+{
+    if (!gsa_cuda_is(b))
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
+                        b->name);
     if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16_TENSOR)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor), %d (tf32), "
@@ -270,9 +301,8 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
         gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16 || attention == GSA_CUDA_BF16_WINDOWS ||
                                     attention == GSA_CUDA_BF16_TENSOR);
     gsa_cuda_state *s = gsa_cuda_of(b);
-    char *const end = strchr(s->name, ')') + 1;
-    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[attention]);
     s->attention = attention;
+    say_choices(s);
     gsa_cuda_forget_plans(b); /* which way windows go depends on it */
     return GSA_OK;
 }
@@ -283,6 +313,7 @@ extern "C" gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one order of rows; only cuda has a choice",
                         b->name);
     gsa_cuda_of(b)->by_degree = by_degree != 0;
+    say_choices(gsa_cuda_of(b));
     gsa_cuda_forget_plans(b); /* a plan that has bins is used by them */
     return GSA_OK;
 }

@@ -6,7 +6,8 @@
  * without credit all further steps are queued call by call. The first step is queued so as well: libraries load, and memory is allocated.
  *
  * What a captured stream forbids (waiting, allocating, downloading) ends the capture, launches it, and begins the next: a step is as many
- * graphs as it needs, in the order of its calls. An error drops what was captured; plans that it was to make are forgotten with it.
+ * graphs as it needs, in the order of its calls. An error drops what was captured: plans that it was to make are forgotten with it, and the
+ * rest of the step fails, its end too, even where the call in which it came to light was one that may fail.
  * The mode is relaxed: what would be stale is memory that is freed during a capture, and all of it is the cache's, which leaves first. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/plan.h"
@@ -22,7 +23,8 @@ typedef struct step_graph {
 } step_graph;
 
 struct gsa_cuda_steps {
-    int in_step, capturing, spoiled; /* spoiled: captured work was dropped */
+    int in_step, capturing, spoiled; /* spoiled: captured work was dropped, and plans may be missing */
+    gsa_error dropped;               /* why work of the present step was dropped; status GSA_OK: none was */
     int seen;                        /* was a step before this one? */
     int place, launched, made;       /* of the present step */
     int calls;                       /* in the present capture */
@@ -97,37 +99,54 @@ void gsa_cuda_enter_capture(gsa_backend *b)
     t->in_step = 0;
 }
 
+void gsa_cuda_keep_dropped(gsa_backend *b)
+{
+    gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    if (t->dropped.status == GSA_OK) t->dropped = b->error;
+}
+
+static gsa_status tell_dropped(gsa_backend *b)
+{
+    const gsa_error *dropped = &gsa_cuda_of(b)->steps->dropped;
+    if (dropped->status != GSA_OK) b->error = *dropped;
+    return dropped->status;
+}
+
 gsa_status gsa_cuda_leave_capture(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_steps *t = s->steps;
-    if (t == NULL || !t->capturing) return GSA_OK;
+    if (t == NULL) return GSA_OK;
+    if (!t->capturing) return tell_dropped(b);
     cudaGraph_t graph = NULL;
     t->capturing = 0;
     gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(s->stream, &graph));
     if (status == GSA_OK) status = launch(b, graph);
     if (graph) cudaGraphDestroy(graph);
-    if (status != GSA_OK) t->spoiled = 1, t->in_step = 0;
+    if (status != GSA_OK) t->spoiled = 1, t->in_step = 0, gsa_cuda_keep_dropped(b);
     return status;
 }
 
-void gsa_cuda_drop_capture(gsa_backend *b)
+int gsa_cuda_drop_capture(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_steps *t = s->steps;
-    if (t == NULL || !t->capturing) return;
+    if (t == NULL || !t->capturing) return 0;
     cudaGraph_t graph = NULL;
     t->capturing = t->in_step = 0;
     t->spoiled = 1;
     cudaStreamEndCapture(s->stream, &graph);
     if (graph) cudaGraphDestroy(graph);
     cudaGetLastError();
+    return 1;
 }
 
 gsa_status gsa_cuda_count_call(gsa_backend *b)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
-    if (t == NULL || !t->capturing || ++t->calls < GSA_GRAPH_CALLS) return GSA_OK;
+    if (t == NULL) return GSA_OK;
+    if (!t->capturing) return tell_dropped(b);
+    if (++t->calls < GSA_GRAPH_CALLS) return GSA_OK;
     GSA_TRY(gsa_cuda_leave_capture(b));
     gsa_cuda_enter_capture(b);
     return GSA_OK;
@@ -158,6 +177,7 @@ static gsa_status step_end(gsa_backend *b, int *graphs)
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
     const gsa_status status = gsa_cuda_leave_capture(b);
     t->in_step = 0;
+    t->dropped.status = GSA_OK;
     *graphs = t->launched;
     if (t->made > 0) t->credit -= COST;
     else if (t->launched > 0 && t->credit < CREDIT) t->credit++;

@@ -221,12 +221,18 @@ static gsa_status cuda_upload_ahead(gsa_backend *b, void *to, const void *from_h
     return upload_pieces(b, &a->ring, to, from_host, bytes);
 }
 
+/* Callers can do without the memory that is asked for here, not without work that was dropped on the way: that is another status. */
 static gsa_status cuda_upload_arrive(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_ahead *a = &s->ahead;
+    const gsa_status left = gsa_cuda_leave_capture(b);
+    if (left == GSA_ERR_MEMORY) {
+        const gsa_error why = b->error;
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "what was given before it was dropped: %s", why.text);
+    }
+    GSA_TRY(left);
     GSA_TRY(check_bytes(b, "upload_arrive", 0));
-    GSA_TRY(gsa_cuda_leave_capture(b));
     const gsa_status opened = a->has_arrived ? GSA_OK : open_ahead(b, a);
     if (opened != GSA_OK) {
         gsa_cuda_enter_capture(b);

@@ -67,7 +67,7 @@ typedef struct gsa_cuda_landing {
 
 typedef struct gsa_cuda_state {
     int device;
-    char name[80];
+    char name[128];
     const gsa_cuda_tuning *tuning;
     cudaStream_t stream;
     int has_stream;
@@ -121,10 +121,13 @@ int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not
 gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks);
 
 /* ---- graph.cu: steps that are launched as graphs. Without them these do nothing */
-/* Before a call that a captured stream forbids: what was captured is launched. After it: what follows is captured again. */
+/* Before a call that a captured stream forbids: what was captured is launched. After it: what follows is captured again. leave fails where
+ * work of this step was dropped, now or before, and so does every checked call from then to the step's end. */
 gsa_status gsa_cuda_leave_capture(gsa_backend *b);
 void gsa_cuda_enter_capture(gsa_backend *b);
-void gsa_cuda_drop_capture(gsa_backend *b);      /* after an error: what was captured never runs, the rest of the step is queued call by call */
+/* After an error: what was captured never runs; 0: nothing was captured. Then, with the error in b->error, keep: the rest of the step fails so. */
+int gsa_cuda_drop_capture(gsa_backend *b);
+void gsa_cuda_keep_dropped(gsa_backend *b);
 gsa_status gsa_cuda_count_call(gsa_backend *b);  /* after each call: a capture that holds many is launched */
 void gsa_cuda_settle_capture(gsa_backend *b);    /* before plans are used: those that a dropped capture was to make are forgotten */
 void gsa_cuda_close_steps(gsa_backend *b);

@@ -26,8 +26,9 @@ static void names(tally *t)
                  { "cuda-tensor-graphs", "), attention on tensor cores", 1 },
                  { "cuda-graphs-tf32", "), attention on tensor cores in tf32", 1 },
                  { "cuda-bf16-windows", "), attention in bf16 by windows", 0 },
-                 { "cuda-degrees", ")", 0 },
-                 { "cuda-tf32-degrees-graphs", "), attention on tensor cores in tf32", 1 },
+                 { "cuda-degrees", "), rows by degree", 0 },
+                 { "cuda-tf32-degrees-graphs", "), attention on tensor cores in tf32, rows by degree", 1 },
+                 { "cuda-degrees-tensor-bf16", "), attention in bf16 on tensor cores, rows by degree", 0 },
                  { "cuda-windows-bf16", "), attention in bf16 by windows", 0 },
                  { "cuda-tensor-graphs-bf16", "), attention in bf16 on tensor cores", 1 } };
     static const char *const bad[] = { "cuda-",
@@ -46,6 +47,8 @@ static void names(tally *t)
                                        "",
                                        "cuda-windows-tensor",
                                        "cuda-cusparse-bf16",
+                                       "cuda-cusparse-degrees",
+                                       "cuda-degrees-graphs-cusparse",
                                        "cuda-bf16-windows-bf16" };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         gsa_backend *b = NULL;

@@ -2,6 +2,7 @@
 #include "cuda_cases.h"
 #include "support/thin.h"
 #include <stdio.h>
+#include <string.h>
 #if defined(GSA_ON_EXECUTOR)
 #include "simt.h"
 #endif
@@ -17,16 +18,16 @@ static void random_graphs(tally *t, const both *pair, int more, const char *how)
         char name[96];
         edges_maker m;
         gsa_dice dice = { 5000 + (uint64_t)i };
-        const int flags = all_flags[i % 5];
+        const int flags = all_flags[i % 5], heads = 1 + (i % 3 + i / 9) % 3;
         snprintf(name, sizeof name, "by degree%s, random %d", how, i);
         edges_random(&m, &dice,
-                     (edges_wish){ .examples = 1 + i % 3,
+                     (edges_wish){ .examples = 1 + i / 3 % 3,
                                    .kinds = 1 + i % 4,
                                    .row_kinds = 1 + i % 2,
                                    .labels = 7,
                                    .nodes = 30 + 10 * (i % 4),
                                    .equal_kinds = (flags & ALIASED) != 0 });
-        attend_pair(t, pair->cuda, pair->ref, &m.view, 1 + i % 3, widths[i % 8], flags | more, name);
+        attend_pair(t, pair->cuda, pair->ref, &m.view, heads, widths[i % 8], flags | more, name);
         edges_free(&m);
     }
 }
@@ -46,9 +47,32 @@ static int64_t launches_of(const both *pair, int by_degree)
 }
 #endif
 
+/* The name says what was chosen last, in whatever order. */
+static void said(tally *t)
+{
+    static const struct {
+        int attention, by_degree; /* -1: as it is */
+        const char *end;
+    } chosen[] = { { -1, 1, "), rows by degree" },
+                   { GSA_CUDA_BF16, -1, "), attention in bf16, rows by degree" },
+                   { GSA_CUDA_FUSED, -1, "), rows by degree" },
+                   { GSA_CUDA_BF16_TENSOR, -1, "), attention in bf16 on tensor cores, rows by degree" },
+                   { -1, 0, "), attention in bf16 on tensor cores" },
+                   { -1, 1, "), attention in bf16 on tensor cores, rows by degree" },
+                   { GSA_CUDA_FUSED, 0, ")" } };
+    gsa_backend *b = open_cuda();
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
+        if (chosen[i].attention >= 0) must(b, gsa_cuda_choose_attention(b, chosen[i].attention) == GSA_OK);
+        if (chosen[i].by_degree >= 0) must(b, gsa_cuda_choose_order(b, chosen[i].by_degree) == GSA_OK);
+        check(t, strcmp(strchr(b->name, ')'), chosen[i].end) == 0, "choice %zu: '%s'", i, b->name);
+    }
+    gsa_backend_release(b);
+}
+
 void degrees_case(tally *t)
 {
     both pair = open_both();
+    said(t);
     fails(t, pair.ref, gsa_cuda_choose_order(pair.ref, 1), GSA_ERR_UNSUPPORTED, "'ref'");
     every_hub(t, &pair, BY_DEGREE);
     every_topology(t, &pair, BY_DEGREE);

@@ -193,6 +193,32 @@ static void fault_in_a_step(tally *t, enum fault fault, int nth)
     close_fixture(t, &f);
 }
 
+/* The graph of what was captured finds no memory in a call that may fail, or that has nothing to do with it: all calls fail from
+ * there to the step's end, each time with the graph's sentence, and none as if it had itself no memory to do without; the next step is whole. */
+static void dropped_on_the_way(tally *t, int by_alloc)
+{
+    fixture f;
+    int graphs;
+    float number;
+    open_fixture(&f);
+    must(f.b, step_of(&f, &graphs) == GSA_OK);
+    get(f.b, f.first, f.out, 4 * 8 * f.edges.rows);
+    must(f.b, f.b->zero_fill(f.b, f.out, 4 * 8 * f.edges.rows) == GSA_OK && f.b->step_begin(f.b) == GSA_OK);
+    must(f.b, attend(&f) == GSA_OK);
+    simt_fail_malloc(1);
+    if (by_alloc) check(t, f.b->alloc(f.b, 1 << 20) == NULL, "memory, but what was given before it was dropped");
+    simt_fail_malloc(by_alloc ? 0 : 1);
+    fails(t, f.b, f.b->upload_arrive(f.b), GSA_ERR_UNSUPPORTED, "given before it was dropped: ");
+    simt_fail_malloc(0);
+    check(t, f.b->alloc(f.b, 4) == NULL && f.b->alloc(f.b, 1 << 20) == NULL, "memory after work was dropped");
+    fails(t, f.b, attend(&f), GSA_ERR_MEMORY, "cudaGraphInstantiate");
+    for (int i = 0; i < 2; i++)
+        fails(t, f.b, f.b->download(f.b, &number, f.out, sizeof number), GSA_ERR_MEMORY, "bytes free of");
+    fails(t, f.b, f.b->step_end(f.b, &graphs), GSA_ERR_MEMORY, "cudaGraphInstantiate");
+    check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f), "the step behind one whose work was dropped");
+    close_fixture(t, &f);
+}
+
 /* Updates that are refused cost credit: after a while steps are queued call by call, and the results stay. */
 static void refused_updates(tally *t)
 {
@@ -240,6 +266,7 @@ void graphs_case(tally *t)
 #if defined(GSA_ON_EXECUTOR)
     for (int nth = 1; nth < 30; nth++) fault_in_a_step(t, INVALID, nth);
     for (int nth = 1; nth < 6; nth++) fault_in_a_step(t, NO_MEMORY, nth);
+    for (int i = 0; i < 2; i++) dropped_on_the_way(t, i);
     refused_updates(t);
     lost_in_a_step(t);
 #endif

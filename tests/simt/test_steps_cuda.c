@@ -41,13 +41,17 @@ static void lateness(int how)
 enum { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
 #endif
 
-/* ---- a backend whose calls are written down: A of the optimiser, D download, U upload ahead, u upload ---------------------------- */
+/* ---- a backend whose calls are written down: A of the optimiser, D download, U upload ahead, u upload, and R: it is said that batches
+ * wait their turn ---------------------------------------------------------------------------------------------------------------- */
 static struct {
     gsa_backend of; /* its own entries */
     char call[1 << 16];
     int calls;
     int spoils[8], n_spoils; /* steps, counted from 0, in which attention gives a NaN */
     int breaks_at;           /* the nth upload ahead takes the device with it; 0: none */
+    int no_memory_at;        /* the nth allocation of a run fails, graphs and pinned memory counted; 0: none */
+    const char *error;       /* what the backend said last before the run; NULL: nothing */
+    const gsa_system *system;
 } spy;
 
 static void note(char call)
@@ -127,7 +131,7 @@ static void note_progress(void *context, const gsa_progress *p)
 {
     told *t = context;
     if (p->kind == 2) {
-        t->in_turn += strncmp(p->text, "batches are uploaded in their turn", 34) == 0;
+        if (strncmp(p->text, "batches are uploaded in their turn", 34) == 0) t->in_turn++, note('R');
         return;
     }
     t->last = p->loss;
@@ -151,7 +155,14 @@ static told run_in(const char *device, int late, const char *out, const char *re
     while (sets && sets[options.n_overrides]) options.n_overrides++;
     lateness(late);
     options.backend = open_spied(device);
-    t.status = gsa_train(NULL, &options, &result, &t.error);
+#if defined(GSA_ON_EXECUTOR)
+    simt_fail_malloc(spy.no_memory_at);
+#endif
+    if (spy.error) gsa_fail(&options.backend->error, GSA_ERR_MEMORY, "%s", spy.error);
+    t.status = gsa_train(spy.system, &options, &result, &t.error);
+#if defined(GSA_ON_EXECUTOR)
+    simt_fail_malloc(0);
+#endif
     gsa_backend_release(options.backend);
     lateness(SIMT_AT_ONCE);
     if (result) snprintf(t.result, sizeof t.result, "%s", result);
@@ -322,24 +333,126 @@ static void nothing_wrong_is_saved(void)
 }
 
 #if defined(GSA_ON_EXECUTOR)
-/* Devices of all sizes about that at which a run fits: it fails with a sentence, or has its bits. */
+static int ups_between(int from, int to)
+{
+    int ups = 0;
+    for (int i = from; i < to; i++) ups += spy.call[i] == 'U';
+    return ups;
+}
+
+/* Devices of all sizes about that at which a run fits: it fails with a sentence, or has its bits; and where something that was to go ahead
+ * waits its turn this is said once, and nothing goes ahead behind it. */
 static void no_memory(void)
 {
-    static const char *const sets[] = { "train.report_every=0", "train.max_steps=4", NULL };
+    static const char *const sets[] = { "train.report_every=0", "train.max_steps=6", NULL };
     const told whole = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
-    int refused = 0, ahead = 0;
+    const int ups = ups_between(0, spy.calls);
+    int refused = 0, ahead = 0, in_turn = 0;
     for (int64_t bytes = 1 << 20; bytes < (1 << 20) + (192 << 10); bytes += 6 << 10) {
         simt_memory(bytes);
         const told t = run_in("cuda", SIMT_LATE, NULL, NULL, sets);
-        if (t.status == GSA_OK) same(&t, &whole, "with little memory");
-        else
+        const char *said = memchr(spy.call, 'R', (size_t)spy.calls);
+        if (t.status == GSA_OK) {
+            const int before = ups_between(0, said ? (int)(said - spy.call) : spy.calls), all = ups_between(0, spy.calls);
+            same(&t, &whole, "with little memory");
+            check(t.in_turn == (all < ups), "%lld bytes: %d of %d arrays went ahead, said %d times", (long long)bytes, all,
+                  ups, t.in_turn);
+            check(before == all, "%lld bytes: %d arrays went ahead after it was said", (long long)bytes, all - before);
+            in_turn += t.in_turn;
+        } else
             check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "bytes asked of device 0, which has") &&
                       strstr(t.error.text, "bytes free of"),
                   "%lld bytes: %s", (long long)bytes, t.error.text);
         refused += t.status != GSA_OK, ahead += t.status == GSA_OK && memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
     }
     simt_memory(INT64_C(1) << 30);
-    check(refused > 0 && ahead > 0, "%d runs without memory, %d that went ahead", refused, ahead);
+    check(refused > 0 && ahead > 0 && in_turn > 0, "%d runs without memory, %d that went ahead, %d said why not", refused,
+          ahead, in_turn);
+}
+
+/* Whichever allocation finds no memory, a graph's too: the run fails with a sentence, or is the run that had all. */
+static void no_memory_once(void)
+{
+    static const char *const sets[] = { "train.report_every=0", "train.accumulate=2", "train.epochs=1", NULL };
+    const told whole = run_in("cuda-graphs", SIMT_AT_ONCE, NULL, NULL, sets);
+    int failed = 0, graphs = 0;
+    for (spy.no_memory_at = 60; spy.no_memory_at < 180; spy.no_memory_at++) {
+        const told t = run_in("cuda-graphs", spy.no_memory_at % 2 ? SIMT_AT_ONCE : SIMT_LATE, NULL, NULL, sets);
+        if (t.status == GSA_OK) same(&t, &whole, "where an allocation fails");
+        else
+            check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "of device 0") && strstr(t.error.text, "bytes free of"),
+                  "allocation %d: %s", spy.no_memory_at, t.error.text);
+        failed += t.status != GSA_OK, graphs += strstr(t.error.text, "cudaGraphInstantiate") != NULL;
+    }
+    check(graphs >= 3, "%d runs failed, %d of them for want of a graph", failed, graphs);
+    spy.no_memory_at = 0;
+}
+
+static void fill_device(void)
+{
+    size_t unused, total;
+    cudaMemGetInfo(&unused, &total);
+    simt_memory((int64_t)(total - unused));
+}
+
+/* The second room is not to be had, or a round of large tensors wants the one that is free: said once, nothing goes ahead from there on,
+ * and what stands in the other room is read where it was expected. */
+static void nothing_ahead_any_more(int by_tensors)
+{
+    enum { COUNT = 1 << 19, BYTES = COUNT * 4, FULL_AT = 4 };
+    static float host[COUNT];
+    gsa_backend *b = open_spied("cuda");
+    gsa_tape *tape;
+    gsa_error error;
+    int refused = 0;
+    if (gsa_tape_create(gsa_system_default(), b, &tape, &error) != GSA_OK) abort();
+    for (int round = 0; round < 10; round++) {
+        float first = -1;
+        host[0] = (float)round, spy.calls = 0;
+        check(gsa_tape_ahead(tape, host, BYTES, &error) == GSA_OK, "%s", error.text);
+        check((memchr(spy.call, 'U', (size_t)spy.calls) != NULL) == (round > 0 && !refused), "round %d, %d refusals", round,
+              refused);
+        gsa_tape_expect(tape, 1);
+        if (!by_tensors && round == 1) fill_device();
+        gsa_tape_reset(tape, 0, 0, 0);
+        const void *at = gsa_tape_upload(tape, host, BYTES);
+        if (by_tensors && round == FULL_AT) fill_device();
+        for (int i = 0; i < 2 && round == FULL_AT; i++)
+            check(gsa_tape_memory(tape, BYTES) != NULL, "round %d: %s", round, b->error.text);
+        check(at && b->download(b, &first, at, sizeof first) == GSA_OK && first == host[0], "round %d: %g", round, first);
+        refused += gsa_tape_refused(tape) != NULL;
+        simt_memory(INT64_C(1) << 30);
+    }
+    check(refused == 1, "it was said %d times", refused);
+    gsa_tape_release(tape);
+    gsa_backend_release(b);
+}
+
+static int host_countdown;
+static void *alloc_or_not(void *user, size_t bytes)
+{
+    (void)user;
+    if (--host_countdown == 0) return NULL;
+    return gsa_system_default()->alloc(gsa_system_default()->user, bytes);
+}
+
+/* Memory of the host that is not there is told as such, whatever the backend said last. */
+static void no_host_memory(void)
+{
+    static const char *const sets[] = { "train.report_every=0", "train.max_steps=1", NULL };
+    gsa_system system = *gsa_system_default();
+    int failed = 0, nth = 0;
+    told t;
+    system.alloc = alloc_or_not;
+    spy.system = &system, spy.error = "of long ago";
+    do {
+        host_countdown = ++nth;
+        t = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
+        failed += t.status != GSA_OK;
+        check(!strstr(t.error.text, "of long ago"), "allocation %d of the host: %s", nth, t.error.text);
+    } while (host_countdown <= 0 && nth < 5000);
+    check(t.status == GSA_OK && failed > 20, "%d runs, %d without memory of the host: %s", nth, failed, t.error.text);
+    spy.system = NULL, spy.error = NULL;
 }
 
 /* Stages of 4 MiB: the backend has two, uploads ahead want two more. Without them batches go up in their turn, which is said once. */
@@ -382,6 +495,10 @@ int main(void)
     nothing_wrong_is_saved();
 #if defined(GSA_ON_EXECUTOR)
     no_memory();
+    no_memory_once();
+    nothing_ahead_any_more(0);
+    nothing_ahead_any_more(1);
+    no_host_memory();
     no_pinned_memory();
     lost();
     check(simt_live() == 0, "%lld allocations are left", (long long)simt_live());
