@@ -58,6 +58,12 @@ static gsa_status give_up(const gsa_kernel_case *one, gsa_status status, gsa_err
     return gsa_fail(error, status, "%s", one->backend->error.text);
 }
 
+/* Where the backend gave `at` it is the host that has none. */
+static gsa_status no_memory(const gsa_kernel_case *one, const void *at, const char *what, int64_t bytes, gsa_error *error)
+{
+    return at ? gsa_out_of_memory(error, what, bytes) : gsa_backend_no_memory(one->backend, what, bytes, error);
+}
+
 /* A matrix of `count` numbers in [-0.5, 0.5), the same in every run. */
 static gsa_status numbers(gsa_kernel_case *one, int64_t count, void **at, gsa_error *error)
 {
@@ -70,7 +76,7 @@ static gsa_status numbers(gsa_kernel_case *one, int64_t count, void **at, gsa_er
     *at = memory(one, bytes);
     if (!host || !*at) {
         gsa_release(system, host);
-        return gsa_out_of_memory(error, "a matrix to measure with", bytes);
+        return no_memory(one, *at, "a matrix to measure with", bytes, error);
     }
     for (int64_t i = 0; i < count; i++) {
         const double x = (double)(gsa_random(1, (uint64_t)i, (uint64_t)one->n_memory) >> 11) * 0x1p-53 - 0.5;
@@ -104,7 +110,7 @@ static gsa_status fill_dropout(gsa_kernel_case *one, gsa_phase_case *phase, gsa_
     void *at = memory(one, bytes);
     for (int32_t i = 0; host && i < phase->edges.examples; i++) host[i] = i;
     gsa_status status = GSA_OK;
-    if (!host || !at) status = gsa_out_of_memory(error, "dropout to measure with", bytes);
+    if (!host || !at) status = no_memory(one, at, "dropout to measure with", bytes, error);
     else if (one->backend->upload(one->backend, at, host, bytes) != GSA_OK)
         status = give_up(one, one->backend->error.status, error);
     gsa_release(one->bench->system, host);
@@ -150,7 +156,7 @@ static gsa_status fill_phases(gsa_kernel_case *one, gsa_error *error)
     void *copy = one->backend->shares_host_memory ? NULL : memory(one, bytes);
     one->phases = gsa_alloc_zero(one->bench->system, (size_t)gsa_schema_phases(schema), sizeof *one->phases);
     if (!one->phases || (!copy && !one->backend->shares_host_memory))
-        return gsa_out_of_memory(error, "a batch to measure", bytes);
+        return no_memory(one, copy, "a batch to measure", bytes, error);
     gsa_status status = copy ? one->backend->upload(one->backend, copy, block, bytes) : GSA_OK;
     one->base = copy;
     if (status != GSA_OK) return give_up(one, status, error);

@@ -36,9 +36,8 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
     const int32_t *owner;
-    const int32_t *
-        order; /* rows with the fewest edges first, or NULL; items that are rows go through it from its end (plan.h: bins) */
-    const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out here (window.h) */
+    const int32_t *order; /* rows, fewest edges first, or NULL; items that are rows go through it from its end */
+    const int8_t *way;    /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out here (window.h) */
     /* edges by destination */
     const int64_t *run_offset, *edge_offset, *run_first;
     const gsa_run *runs;

@@ -21,8 +21,8 @@ typedef struct gsa_cuda_cut {
     int32_t *owner; /* [bound] the row of each piece; not set behind the last */
 } gsa_cuda_cut;
 
-typedef struct
-    gsa_cuda_bins { /* rows, or sources, by their number of edges: the bins of graph/plan.h, whose last holds those that are cut */
+/* Rows, or sources, by their number of edges: the bins of graph/plan.h, whose last holds those that are cut. */
+typedef struct gsa_cuda_bins {
     int64_t *offset; /* [GSA_DEGREE_BINS+1]; NULL: nobody asked */
     int32_t *row;    /* [rows] bin by bin, ascending inside a bin */
 } gsa_cuda_bins;
