@@ -47,6 +47,7 @@ enum {
     TF32 = 256,
     BY_DEGREE = 512 /* the second time by rows with the most edges first: the same bits */
 };
+enum { ATTEND_KINDS = 4 /* of the edges that attend_pair takes, at most */ };
 #define BF16_NMSE  1e-4
 #define BF16_ERROR (1.0 / 64)
 #define TF32_NMSE  4e-6
@@ -61,11 +62,13 @@ void hub_graph(edges_maker *m, int form, int32_t labels);
 void every_width(tally *t, const both *pair, int extra);
 void every_hub(tally *t, const both *pair, int extra);
 void every_topology(tally *t, const both *pair, int extra);
+int topology_specs(void); /* how many it runs, each at five lengths */
 
 /* Sums and means, as attend_pair. */
 void aggregate_hubs(tally *t, const both *pair);
 
 /* ---- the cases of other files */
+void topology_case(tally *t);
 void bf16_case(tally *t);
 void crf_case(tally *t);
 void sparse_case(tally *t);
