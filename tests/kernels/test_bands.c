@@ -1,7 +1,7 @@
 /* Bands of the cpu backend (kernels/cpu/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
  * threads, nor batching, nor outputs that go past the caches change a bit. */
 #include "kernels/cpu/cpu.h"
-#include "op_cases.h"
+#include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
 #include <stdio.h>
@@ -62,14 +62,7 @@ static void check_one(int at, int dim, int flags, int seed, int32_t alone)
     snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d, %d edges", b->name, dim, flags, seed, (int)alone);
     rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
     make_bands(&r, &dice, 2, alone ? 24 : 1 + (seed * 5 + dim) % 24, seed % 3 == 0, alone);
-    op->setup(&r);
-    ck_assert_int_eq(op->forward(&r), GSA_OK);
-    ck_assert_int_eq(op->backward(&r), GSA_OK);
-    rig_fetch(&r);
-    op->oracle_backward(&r);
-    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    equals_the_oracle(&r, op, name);
     rig_end(&r);
     gsa_backend_release(b);
 }

@@ -1,7 +1,7 @@
 /* Bundles of the cpu backend (kernels/cpu/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
  * neither threads, nor batching, nor a neighbour that is not finite changes a bit of a row; and rows of one edge by hand. */
 #include "kernels/cpu/cpu.h"
-#include "op_cases.h"
+#include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
 #include <math.h>
@@ -58,14 +58,7 @@ static void check_one(int at, int dim, int flags, int seed)
     snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d", b->name, dim, flags, seed);
     rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
     make_rows(&r, &dice, 3, 5 + (seed * 5 + dim) % 40);
-    op->setup(&r);
-    ck_assert_int_eq(op->forward(&r), GSA_OK);
-    ck_assert_int_eq(op->backward(&r), GSA_OK);
-    rig_fetch(&r);
-    op->oracle_backward(&r);
-    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    equals_the_oracle(&r, op, name);
     rig_end(&r);
     gsa_backend_release(b);
 }

@@ -1,6 +1,6 @@
 /* What the cpu backend adds to ref: levels, the vectors' exponential, heads of every width and rows longer than a block. That its
  * table equals ref's oracle is the job of the other suites, run at each level (GSA_TEST_BACKEND). */
-#include "op_cases.h"
+#include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
 #include <float.h>
@@ -220,14 +220,7 @@ static void check_graph(int level, int64_t heads, int dim, int flags, const wind
     if (w == &whole) make_whole(&r);
     else if (w) make_windows(&r, *w);
     else make_rows(&r);
-    op->setup(&r);
-    ck_assert_int_eq(op->forward(&r), GSA_OK);
-    ck_assert_int_eq(op->backward(&r), GSA_OK);
-    rig_fetch(&r);
-    op->oracle_backward(&r);
-    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    equals_the_oracle(&r, op, name);
     rig_end(&r);
     gsa_backend_release(b);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "op_cases.h"
+#include "oracle_check.h"
 #include "support/suite.h"
 
 static const struct {
@@ -59,14 +59,7 @@ START_TEST(sweeps_equal_the_oracle)
         snprintf(name, sizeof name, "%s, shape %d", levels[l].name, _i);
         rig_begin(&r, b, 77, RIG_RANDOM, shape);
         make_levels(&r, shapes[_i].shift);
-        op->setup(&r);
-        ck_assert_int_eq(op->forward(&r), GSA_OK);
-        ck_assert_int_eq(op->backward(&r), GSA_OK);
-        rig_fetch(&r);
-        op->oracle_backward(&r);
-        ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-        ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-        ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+        equals_the_oracle(&r, op, name);
         rig_end(&r);
         gsa_backend_release(b);
     }

@@ -2,7 +2,7 @@
  * rows share and that they do not, against the oracle; that neither threads nor batching change a bit, forward and backward; and that
  * what is not finite stays with the rows that read it. */
 #include "kernels/cpu/cpu.h"
-#include "op_cases.h"
+#include "oracle_check.h"
 #include "support/suite.h"
 #include <math.h>
 #include <stdio.h>
@@ -67,14 +67,7 @@ static void check_one(int at, int dim, int flags, int which)
     snprintf(name, sizeof name, "%s, head_dim %d, flags %d, kind %d", b->name, dim, flags, which);
     rig_begin(&r, b, (uint64_t)which, RIG_RANDOM, shape);
     make_edges(&r, (uint64_t)(7 * which + flags), which, 2);
-    op->setup(&r);
-    ck_assert_int_eq(op->forward(&r), GSA_OK);
-    ck_assert_int_eq(op->backward(&r), GSA_OK);
-    rig_fetch(&r);
-    op->oracle_backward(&r);
-    ck_assert_msg(rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: forward differs (see above)", name);
-    ck_assert_msg(rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs (see above)", name);
-    ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
+    equals_the_oracle(&r, op, name);
     rig_end(&r);
     gsa_backend_release(b);
 }
