@@ -28,6 +28,21 @@ static int has_avx512(void)
 }
 #endif
 
+#if defined GSA_HAVE_EMULATED_LEVEL
+extern const gsa_cpu_probe gsa_cpu_emulated_probe;
+
+static void fill_emulated(gsa_backend *b)
+{
+    gsa_ref32_avx2_fill(b);
+    gsa_cpu_emulated_fill(b);
+}
+
+static int has_emulated(void)
+{
+    return has_avx2() && !has_avx512();
+}
+#endif
+
 static int has_plain(void)
 {
     return 1;
@@ -44,6 +59,9 @@ static const struct {
     [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2, &gsa_cpu_avx2_probe },
     [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512, &gsa_cpu_avx512_probe },
 #endif
+#if defined GSA_HAVE_EMULATED_LEVEL
+    [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, fill_emulated, &gsa_cpu_emulated_probe },
+#endif
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
@@ -55,8 +73,8 @@ int gsa_cpu_has(int level)
 
 static int best_level(void)
 {
-    int level = LEVELS - 1;
-    while (!levels[level].has()) level--;
+    int level = GSA_CPU_AVX512; /* never the emulated one */
+    while (!gsa_cpu_has(level)) level--;
     return level;
 }
 
@@ -68,9 +86,9 @@ const gsa_cpu_probe *gsa_cpu_probe_of(int level)
 
 gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error)
 {
-    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512" };
-    if (level < GSA_CPU_BEST || level > GSA_CPU_AVX512)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_AVX512);
+    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512", "AVX-512, emulated," };
+    if (level < GSA_CPU_BEST || level > GSA_CPU_EMULATED)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_EMULATED);
     if (!gsa_cpu_has(level))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build",
                         words[level]);

@@ -8,6 +8,7 @@
 /* What kernels/cpu/ has of a level's table, over ref's loops as compiled for it (kernels/ref/memory.h). */
 void gsa_cpu_avx2_fill(gsa_backend *b);
 void gsa_cpu_avx512_fill(gsa_backend *b);
+void gsa_cpu_emulated_fill(gsa_backend *b);
 
 typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
     int64_t tiled, banded, bundled, swept, alone;

@@ -1,5 +1,5 @@
 /* vector.h - one vector of floats and what the kernels do with it. A kernel file is compiled once a level, with GSA_CPU_LANES 8
- * (AVX2, FMA) or 16 (AVX-512 F, VL, DQ, BW); GSA_CPU(name) is the name of an op at that level.
+ * (AVX2, FMA) or 16 (AVX-512 F, VL, DQ, BW, or with GSA_CPU_EMULATES what stands for it); GSA_CPU(name) is the name of an op at that level.
  *
  * `first` forms touch the first n lanes alone, 0 <= n <= LANES: rows of any width are read where they stand, nothing is padded. */
 #ifndef GSA_CPU_VECTOR_H
@@ -7,14 +7,18 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#if GSA_CPU_LANES == 16
+#if defined GSA_CPU_EMULATES
+#define GSA_CPU(name) gsa_cpu_emulated_##name
+#elif GSA_CPU_LANES == 16
 #define GSA_CPU(name) gsa_cpu_avx512_##name
 #else
 #define GSA_CPU(name) gsa_cpu_avx2_##name
 #endif
 enum { LANES = GSA_CPU_LANES, QUADS = LANES / 4 /* groups of four lanes */ };
 
-#if GSA_CPU_LANES == 16
+#if defined GSA_CPU_EMULATES
+#include "kernels/cpu/vector_emulated.h"
+#elif GSA_CPU_LANES == 16
 typedef __m512 vec;
 typedef __mmask16 lanes; /* which lanes a `first` form touches */
 
@@ -202,18 +206,19 @@ static inline vec vec_quad(vec x, int quad)
 }
 #endif
 
+static inline void vec_stream_end(void) { _mm_sfence(); }
+
+/* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
+ * without effect and leaves out its calls. */
+static inline void vec_ask(const float *at) { __asm__ volatile("prefetcht1 %0" : : "m"(*at)); }
+
+#ifndef GSA_CPU_EMULATES
 /* x, read once: gcc reads it anew for each multiplication otherwise, and reading binds where each number is used a few times. */
 static inline vec vec_held(vec x)
 {
     __asm__("" : "+v"(x));
     return x;
 }
-
-static inline void vec_stream_end(void) { _mm_sfence(); }
-
-/* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
- * without effect and leaves out its calls. */
-static inline void vec_ask(const float *at) { __asm__ volatile("prefetcht1 %0" : : "m"(*at)); }
 
 /* Lane r: of[place[r]][r], a matrix with rows of LANES. */
 static inline vec vec_lookup(const float *of, const uint16_t *place)
@@ -276,7 +281,7 @@ static inline void vec_to_rows(float *const x[4], vec y)
 #endif
 }
 
-/* x[0 .. 3] in each quad; y[0 .. 3] += x[0 .. 3]. */
+/* x[0 .. 3] in each quad. */
 static inline vec vec_four(const float *x)
 {
 #if GSA_CPU_LANES == 16
@@ -285,7 +290,6 @@ static inline vec vec_four(const float *x)
     return _mm256_broadcast_ps((const void *)x);
 #endif
 }
-static inline void vec_add_four(float *y, const float *x) { _mm_storeu_ps(y, _mm_add_ps(_mm_loadu_ps(y), _mm_loadu_ps(x))); }
 
 /* at[i][0 .. 3]: quad i. */
 static inline void vec_put_quads(float *const at[QUADS], vec x)
@@ -300,6 +304,10 @@ static inline void vec_put_quads(float *const at[QUADS], vec x)
     _mm_storeu_ps(at[1], _mm256_extractf128_ps(x, 1));
 #endif
 }
+#endif
+
+/* y[0 .. 3] += x[0 .. 3]. */
+static inline void vec_add_four(float *y, const float *x) { _mm_storeu_ps(y, _mm_add_ps(_mm_loadu_ps(y), _mm_loadu_ps(x))); }
 
 /* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
 static inline void vec_transpose(vec x[LANES])

@@ -3,7 +3,27 @@
 #define GSA_CPU_WIDE_H
 #include "kernels/cpu/vector.h"
 
-#if GSA_CPU_LANES == 16
+#if defined GSA_CPU_EMULATES
+typedef struct half_wide {
+    __m256d low, high;
+} half_wide;
+static inline half_wide wide_of(__m256 x)
+{
+    return (half_wide){ _mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)) };
+}
+static inline half_wide wide_low(vec x) { return wide_of(x.low); }
+static inline half_wide wide_high(vec x) { return wide_of(x.high); }
+static inline half_wide half_add(half_wide a, half_wide b)
+{
+    return (half_wide){ _mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high) };
+}
+static inline half_wide half_add_square(half_wide a, half_wide b)
+{
+    return (half_wide){ _mm256_fmadd_pd(b.low, b.low, a.low), _mm256_fmadd_pd(b.high, b.high, a.high) };
+}
+static inline half_wide half_zero(void) { return (half_wide){ _mm256_setzero_pd(), _mm256_setzero_pd() }; }
+static inline void half_store(double *at, half_wide x) { _mm256_storeu_pd(at, x.low), _mm256_storeu_pd(at + 4, x.high); }
+#elif GSA_CPU_LANES == 16
 typedef __m512d half_wide;
 static inline half_wide wide_low(vec x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
 static inline half_wide wide_high(vec x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }

@@ -7,7 +7,70 @@
 
 enum { WIDE = LANES / 2 /* counters */ };
 
-#if GSA_CPU_LANES == 16
+#if defined GSA_CPU_EMULATES
+typedef struct words { /* a lane of 64 bits each */
+    uint64_t lane[WIDE];
+} words;
+#define WORDS_EACH(i) for (int i = 0; i < WIDE; i++)
+static inline words words_all(uint32_t x)
+{
+    words w;
+    WORDS_EACH(i) w.lane[i] = (uint64_t)x << 32 | x;
+    return w;
+}
+static inline words words_add(words a, words b) /* word by word */
+{
+    WORDS_EACH(i) a.lane[i] = ((a.lane[i] >> 32) + (b.lane[i] >> 32)) << 32 | (uint32_t)(a.lane[i] + b.lane[i]);
+    return a;
+}
+static inline words words_product(words a, words b)
+{
+    WORDS_EACH(i) a.lane[i] = (uint64_t)(uint32_t)a.lane[i] * (uint32_t)b.lane[i];
+    return a;
+}
+static inline words words_high(words product)
+{
+    WORDS_EACH(i) product.lane[i] >>= 32;
+    return product;
+}
+static inline words words_xor(words a, words b, words c)
+{
+    WORDS_EACH(i) a.lane[i] ^= b.lane[i] ^ c.lane[i];
+    return a;
+}
+static inline words words_pair(words a, words b)
+{
+    WORDS_EACH(i) a.lane[i] = (uint32_t)a.lane[i] | b.lane[i] << 32;
+    return a;
+}
+static inline words words_even(words a, words b)
+{
+    words w;
+    WORDS_EACH(i) w.lane[i] = i % 2 ? b.lane[i - 1] : a.lane[i];
+    return w;
+}
+static inline words words_odd(words a, words b)
+{
+    words w;
+    WORDS_EACH(i) w.lane[i] = i % 2 ? b.lane[i] : a.lane[i + 1];
+    return w;
+}
+static inline words words_count(void) { return (words){ { 0, 4, 1, 5, 2, 6, 3, 7 } }; }
+static inline unsigned words_bits(words w, words limit)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (unsigned)((uint32_t)(w.lane[i / 2] >> 32 * (i % 2)) >= (uint32_t)(limit.lane[i / 2] >> 32 * (i % 2))) << i;
+    return bits;
+}
+static inline vec words_keep(words w, words limit, vec x) { return vec_keep((lanes)words_bits(w, limit), x, vec_zero()); }
+static inline words words_load(const uint64_t *at)
+{
+    words w;
+    WORDS_EACH(i) w.lane[i] = at[i];
+    return w;
+}
+#elif GSA_CPU_LANES == 16
 typedef __m512i words;
 static inline words words_all(uint32_t x) { return _mm512_set1_epi32((int)x); }
 static inline words words_add(words a, words b) { return _mm512_add_epi32(a, b); }

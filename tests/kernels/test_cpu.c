@@ -11,7 +11,10 @@
 static const struct {
     int level;
     const char *name;
-} levels[] = { { GSA_CPU_PLAIN, "cpu (plain C)" }, { GSA_CPU_AVX2, "cpu (AVX2)" }, { GSA_CPU_AVX512, "cpu (AVX-512)" } };
+} levels[] = { { GSA_CPU_PLAIN, "cpu (plain C)" },
+               { GSA_CPU_AVX2, "cpu (AVX2)" },
+               { GSA_CPU_AVX512, "cpu (AVX-512)" },
+               { GSA_CPU_EMULATED, "cpu (AVX-512, emulated)" } };
 
 START_TEST(levels_have_names_and_refusals)
 {
@@ -24,7 +27,7 @@ START_TEST(levels_have_names_and_refusals)
             ck_assert_int_eq(status, GSA_OK);
             ck_assert_str_eq(b->name, levels[i].name);
             gsa_backend_release(b);
-            best = i;
+            if (levels[i].level != GSA_CPU_EMULATED) best = i;
         } else {
             ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
             ck_assert_ptr_nonnull(strstr(error.text, "is not there on this machine"));
@@ -33,9 +36,9 @@ START_TEST(levels_have_names_and_refusals)
     ck_assert_int_eq(gsa_backend_cpu(NULL, GSA_CPU_BEST, 1, &b, &error), GSA_OK);
     ck_assert_str_eq(b->name, levels[best > 0 ? best : 0].name);
     gsa_backend_release(b);
-    ck_assert_int_eq(gsa_backend_cpu(NULL, 4, 1, &b, &error), GSA_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.text, "level 4"));
-    ck_assert_int_eq(gsa_cpu_has(-1) + gsa_cpu_has(4), 0);
+    ck_assert_int_eq(gsa_backend_cpu(NULL, 5, 1, &b, &error), GSA_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "level 5"));
+    ck_assert_int_eq(gsa_cpu_has(-1) + gsa_cpu_has(5), 0);
 }
 END_TEST
 
@@ -62,15 +65,18 @@ END_TEST
 #ifdef GSA_HAVE_X86_LEVELS
 void gsa_cpu_avx2_exp_probe(float *y, const float *x, int count);
 void gsa_cpu_avx512_exp_probe(float *y, const float *x, int count);
+void gsa_cpu_emulated_exp_probe(float *y, const float *x, int count);
 void gsa_cpu_avx2_log_probe(float *y, const float *x, int count);
 void gsa_cpu_avx512_log_probe(float *y, const float *x, int count);
+void gsa_cpu_emulated_log_probe(float *y, const float *x, int count);
 
 static const struct {
     int level;
     void (*exp)(float *y, const float *x, int count);
     void (*log)(float *y, const float *x, int count);
 } probes[] = { { GSA_CPU_AVX2, gsa_cpu_avx2_exp_probe, gsa_cpu_avx2_log_probe },
-               { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe } };
+               { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe },
+               { GSA_CPU_EMULATED, gsa_cpu_emulated_exp_probe, gsa_cpu_emulated_log_probe } };
 
 START_TEST(exponential_is_close)
 {

@@ -10,7 +10,7 @@
 static const struct {
     const char *name;
     int level;
-} levels[] = { { "AVX2", GSA_CPU_AVX2 }, { "AVX-512", GSA_CPU_AVX512 } };
+} levels[] = { { "AVX2", GSA_CPU_AVX2 }, { "AVX-512", GSA_CPU_AVX512 }, { "AVX-512, emulated", GSA_CPU_EMULATED } };
 
 /* Where the two examples' sources begin. The first is longer than the segments that the forward pass is cut into. */
 static const int32_t start[] = { 0, 1500, 1840 };

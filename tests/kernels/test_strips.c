@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 120, ROWS = 37, LABELS = 5, LEVELS = 2 };
-static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512 };
+enum { NODES = 120, ROWS = 37, LABELS = 5, LEVELS = 3 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
 static const int dims[] = { 1, 3, 8, 10, 16, 17, 33, 48, 50, 63, 64, 65 };
 
 /* How sparse rows are, in per cent, and how edges are labelled. */
@@ -152,7 +152,7 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
                                    .dlabel_bias = x->db };
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
     ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
-    ck_assert_int_eq(ways.stripped, level[at] == GSA_CPU_AVX512 ? ways.tiled : 0);
+    ck_assert_int_eq(ways.stripped, level[at] != GSA_CPU_AVX2 ? ways.tiled : 0);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
     edges_unload(r.b, &r.device);
@@ -215,8 +215,8 @@ static int may_differ(const planes *x, int row, int taint)
 START_TEST(rows_keep_to_their_sources)
 {
     static planes clean, x;
-    for (int at = 0; at < LEVELS && gsa_cpu_has(level[at]); at++)
-        for (int taint = OF_V; taint < TAINTS; taint++) {
+    for (int at = 0; at < LEVELS; at++)
+        for (int taint = OF_V; taint < TAINTS && gsa_cpu_has(level[at]); taint++) {
             int odd = 0, even = 0, spoilt = 0, given = 0;
             attend(&clean, at, 1, 1, _i, 0, NOTHING);
             attend(&x, at, 1, 1, _i, 0, taint);
