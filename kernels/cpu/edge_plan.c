@@ -50,7 +50,7 @@ static int64_t most_of_tile(const gsa_edges *e, int64_t row, int labelled)
                   edges = e->edge_offset[row + LANES] - e->edge_offset[row];
     const int64_t columns = ref_smaller(GSA_CPU(tile_columns)(edges), TILE_COLUMNS),
                   placed = labelled ? ref_smaller(columns, TILE_PLACED) : 0;
-    const int64_t strips = LANES == 16 ? QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM) : 0;
+    const int64_t strips = QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM);
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
     return (int64_t)sizeof(tile_head) + 8 + (int64_t)sizeof(cpu_cluster) * ref_smaller(runs, TILE_CLUSTERS) +

@@ -99,7 +99,7 @@ static inline int cpu_by_fours(const ref_attend *t, const cpu_tile *tile)
 /* Whether a call's heads and a tile are worked on by strips (tile_strip.h); how many vectors of them are scored or mixed by then. */
 static inline int cpu_by_strips(const ref_attend *t, const cpu_tile *tile)
 {
-    return tile->strips > 0 && t->dim <= SLICE * LANES;
+    return tile->strips > 0 && (LANES == 8 || t->dim <= SLICE * LANES);
 }
 static inline int64_t cpu_strip_vectors(const cpu_tile *tile)
 {

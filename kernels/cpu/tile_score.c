@@ -17,13 +17,16 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
  * with what was looked up. */
 enum { BARE, MASKED, LABELLED, LOOKED_UP };
 
-/* Four rows x + r stride. */
-static void turn(cpu_turned *to, const float *x, int64_t stride, float scale, int32_t dim)
+/* s[j ..][r] <- what is made of the sums of QUADS places; returns the larger of `top` and the scores. */
+CPU_INLINE vec put_scores(float *s, const products *p, int32_t j, vec sum, vec top, int how)
 {
-    const cpu_cut cut = cpu_cut_at(dim, 0);
-#define TURN(vectors, whole) cpu_turn_four(to, x, stride, scale, vectors, whole, cut.end)
-    CPU_BY_CUT(cut, TURN)
-#undef TURN
+    if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
+    if (how != BARE) {
+        sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
+        top = vec_max(sum, top);
+    }
+    vec_store(s + 4 * j, sum);
+    return top;
 }
 
 CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *p, cpu_soon *soon, vec top, int how,
@@ -39,13 +42,33 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *
         for (int i = 0; i < QUADS; i++)
             w[i] = cpu_turned_dots(&q, p->x[p->place[j + i]] + p->at, how == LABELLED ? p->r[p->label[j + i]] : NULL,
                                    how == LABELLED, vectors, whole, end);
-        vec sum = vec_fold(w);
-        if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
-        if (how != BARE) {
-            sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
-            top = vec_max(sum, top);
+        top = put_scores(s, p, j, vec_fold(w), top, how);
+        cpu_ask_portion(soon);
+    }
+    return top;
+}
+
+/* The same where MET rows at a time meet the four: 2 MET places fill whole vectors. */
+CPU_INLINE vec multiply_some(float *s, const cpu_turned *q, const products *p, cpu_soon *soon, int32_t dim, vec top, int how)
+{
+    enum { SOME = 2 * MET };
+    const int labelled = how == LABELLED;
+    int32_t j = 0;
+    for (; j + SOME <= p->places; j += SOME) {
+        vec w[SOME];
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += MET)
+            cpu_turned_some(w + i, q, p->x, p->place + j + i, p->at, p->r, p->label + j + i, MET, labelled, dim);
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += QUADS) {
+            top = put_scores(s, p, j + i, vec_fold(w + i), top, how);
+            cpu_ask_portion(soon);
         }
-        vec_store(s + 4 * j, sum);
+    }
+    for (; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        cpu_turned_some(w, q, p->x, p->place + j, p->at, p->r, p->label + j, 2, labelled, dim);
+        top = put_scores(s, p, j, vec_fold(w), top, how);
         cpu_ask_portion(soon);
     }
     return top;
@@ -55,6 +78,11 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *
 static vec multiply(float *s, const cpu_turned *q, const products *p, cpu_soon *soon, int32_t dim, vec top, int how)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
+    if (LANES != 16)
+        return how == BARE       ? multiply_some(s, q, p, soon, dim, top, BARE)
+               : how == MASKED   ? multiply_some(s, q, p, soon, dim, top, MASKED)
+               : how == LABELLED ? multiply_some(s, q, p, soon, dim, top, LABELLED)
+                                 : multiply_some(s, q, p, soon, dim, top, LOOKED_UP);
 #define SCORE_BARE(vectors, whole)      top = multiply_slice(s, q, p, soon, top, BARE, vectors, whole, cut.end)
 #define SCORE_MASKED(vectors, whole)    top = multiply_slice(s, q, p, soon, top, MASKED, vectors, whole, cut.end)
 #define SCORE_LABELLED(vectors, whole)  top = multiply_slice(s, q, p, soon, top, LABELLED, vectors, whole, cut.end)
@@ -131,7 +159,7 @@ vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s)
     products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, x->more };
     cpu_turned q;
     vec top = vec_all(-FLT_MAX);
-    turn(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
+    cpu_turn_rows(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
     if (strip->labels > 0) score_wanted(x, strip, &q), look_up(x, strip);
     top = multiply(s, &q, &p, x->soon, t->dim, top, labelled && t->r ? LABELLED : MASKED);
     p.places = cpu_whole_quads(strip->count) - strip->plain, p.place += strip->plain, p.mask += strip->plain / QUADS;

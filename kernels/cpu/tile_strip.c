@@ -83,6 +83,7 @@ static void write_labels(const listing *x, const cpu_strip *strip, uint16_t *lab
  * vector's multiplication a cycle, heads of 64. */
 static int pays(const cpu_tile *tile)
 {
+    if (LANES != 16) return 1;
     enum { STRIP_DOT = 19, TILE_DOT = 68, LOOK_UP = 26 };
     int64_t dots = 0;
     for (int g = 0; g < QUADS; g++) dots += tile->strip[g].count + tile->strip[g].labels;
@@ -96,7 +97,7 @@ void GSA_CPU(tile_strips)(cpu_tile *tile, cpu_tile_room *room)
     uint16_t *at = room->strip;
     x.tile = tile;
     tile->strips = 0;
-    if (LANES != 16 || tile->columns > TILE_PLACED) return;
+    if (tile->columns > TILE_PLACED) return;
     for (int g = 0; g < QUADS; g++) {
         cpu_strip *strip = &tile->strip[g];
         x.first_row = 4 * g;

@@ -85,15 +85,6 @@ static void multiply(back_strips *x, float *s, const cpu_turned *four, const pro
     x->odd = odd;
 }
 
-/* Four packed rows. */
-static void turn(cpu_turned *to, const float *x, int32_t dim)
-{
-    const cpu_cut cut = cpu_cut_at(dim, 0);
-#define TURN(vectors, whole) cpu_turn_four(to, x, PACKED, 1, vectors, whole, cut.end)
-    CPU_BY_CUT(cut, TURN)
-#undef TURN
-}
-
 /* The head's columns of a row, padded with zeros to whole vectors. */
 static void pack_row(float *to, const float *x, int32_t dim, float scale)
 {
@@ -131,7 +122,7 @@ static void score_strip(back_strips *x, int g)
     products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
     float *s = x->p + scores_at(g);
     cpu_turned q;
-    turn(&q, x->q + STRIP * g * PACKED, x->t->dim);
+    cpu_turn_rows(&q, x->q + STRIP * g * PACKED, PACKED, 1, x->t->dim);
     if (mixed > 0) score_wanted(x, strip, &q);
     multiply(x, s, &q, &p);
     for (int32_t i = 0; labelled && x->t->bias && i < strip->plain; i++)
@@ -148,7 +139,7 @@ static void score(back_strips *x)
         const cpu_strip *strip = &x->tile->strip[g];
         const products p = { cpu_whole_quads(strip->count), strip->column, NULL, x->v, NULL, x->at, NULL };
         cpu_turned dout;
-        turn(&dout, x->dout + STRIP * g * PACKED, x->t->dim);
+        cpu_turn_rows(&dout, x->dout + STRIP * g * PACKED, PACKED, 1, x->t->dim);
         multiply(x, x->ds + scores_at(g), &dout, &p);
     }
     for (int g = 0; g < x->tile->strips; g++) score_strip(x, g);

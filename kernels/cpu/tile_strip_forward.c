@@ -3,6 +3,9 @@
 #include "kernels/cpu/tile_read.h"
 #include "kernels/cpu/tile_strip.h"
 
+/* Vectors of four rows whose sums stand in registers at once. */
+enum { MIXED = LANES == 16 ? SLICE : 3 };
+
 typedef struct strip_mix { /* to + r stride <- share[r] sum_i p[i][r] x[place[i]][at ..] */
     int32_t count;
     const uint16_t *place;
@@ -12,7 +15,7 @@ typedef struct strip_mix { /* to + r stride <- share[r] sum_i p[i][r] x[place[i]
     cpu_soon *soon;
 } strip_mix;
 
-CPU_INLINE void mix_place(vec sum[STRIP][SLICE], const strip_mix *m, int32_t i, int vectors, int whole, lanes end)
+CPU_INLINE void mix_place(vec sum[STRIP][MIXED], const strip_mix *m, int32_t i, int vectors, int whole, lanes end)
 {
     const float *x = m->x[m->place[i]] + m->at, *p = m->p + 4 * i;
     CPU_UNROLL
@@ -26,7 +29,7 @@ CPU_INLINE void mix_place(vec sum[STRIP][SLICE], const strip_mix *m, int32_t i, 
 /* Returns what is NaN where a sum is not finite. `stream`: past the caches. */
 CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole, lanes end)
 {
-    vec sum[STRIP][SLICE], odd = vec_zero();
+    vec sum[STRIP][MIXED], odd = vec_zero();
     int32_t i = 0;
     CPU_UNROLL
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
@@ -48,16 +51,40 @@ CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole,
     return odd;
 }
 
-static vec mix(const strip_mix *m, int32_t dim, int stream)
+/* The next columns of a head: at most MIXED vectors, of four two and two. */
+static cpu_cut cut_at(int32_t dim, int32_t from)
 {
-    const cpu_cut cut = cpu_cut_at(dim, 0);
+    if (LANES == 16) return cpu_cut_at(dim, from);
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
+                  vectors = all == MIXED + 1 ? 2
+                            : all < MIXED    ? all
+                                             : MIXED;
+    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
+}
+
+static vec mix_cut(const strip_mix *m, cpu_cut cut, int stream)
+{
     vec odd = vec_zero();
-#define MIX(vectors, whole)  odd = mix_slice(m, 0, vectors, whole, cut.end)
-#define PAST(vectors, whole) odd = mix_slice(m, 1, vectors, whole, cut.end)
+#define MIX(vectors, whole)                                                                                                 \
+    if ((vectors) <= MIXED) odd = mix_slice(m, 0, vectors, whole, cut.end)
+#define PAST(vectors, whole)                                                                                                \
+    if ((vectors) <= MIXED) odd = mix_slice(m, 1, vectors, whole, cut.end)
     if (stream) CPU_BY_CUT(cut, PAST)
     else CPU_BY_CUT(cut, MIX)
 #undef MIX
 #undef PAST
+    return odd;
+}
+
+static vec mix(strip_mix m, int32_t dim, int stream)
+{
+    if (LANES == 16) return mix_cut(&m, cut_at(dim, 0), stream);
+    vec odd = vec_zero();
+    for (int32_t left = dim; left > 0;) {
+        const cpu_cut cut = cut_at(left, 0);
+        odd = vec_add(odd, mix_cut(&m, cut, stream));
+        left -= cut.vectors * LANES, m.at += cut.vectors * LANES, m.to += cut.vectors * LANES;
+    }
     return odd;
 }
 
@@ -77,14 +104,13 @@ static int forward_strip(cpu_strips *x, const cpu_kept_tile *kept, int g)
     const strip_mix m = {
         strip->count, strip->column, x->v, s, share, at, t->width, (float *)t->args->out + row * t->width + at, x->soon
     };
-    return !vec_has_nan(mix(&m, t->dim, cpu_streams(t)));
+    return !vec_has_nan(mix(m, t->dim, cpu_streams(t)));
 }
 
 int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading)
 {
     cpu_kept_tile kept;
     cpu_strips x;
-    if (LANES != 16) return 0; /* no tile has strips: nothing of this is compiled there */
     GSA_CPU(strips_begin)(&x, t, tile, &reading->soon);
     for (x.head = 0; x.head < t->heads; x.head++) {
         if (t->drop.on && x.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.head, &kept);
