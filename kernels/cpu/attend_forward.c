@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/bundle.h"
+#include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/kept.h"
@@ -202,32 +203,55 @@ static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const i
     return row + 1;
 }
 
-/* Where the block of rows ends that `row` stands in. In a batch of one example the next block's rows go on where it ends, in others they
- * do not: a band over both would change bits with the batch. */
-static int64_t block_end(const gsa_edges *e, int64_t row)
+/* The block of rows that `row` stands in, where it is told. In a batch of one example the next block's rows go on where it ends, in others
+ * they do not: a band over both would change bits with the batch. */
+static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
 {
-    if (e->examples == 0 || !e->row_example || !e->blocks || !e->block_offset) return e->rows;
+    *block = (gsa_rows){ 0, e->rows };
+    if (e->examples == 0 || !e->row_example || !e->blocks || !e->block_offset) return 0;
     const int32_t example = e->row_example[row];
-    for (int64_t i = e->block_offset[example]; i < e->block_offset[example + 1]; i++) {
-        const int64_t first = e->blocks[i].first, end = first + e->blocks[i].count;
-        if (first <= row && row < end) return end;
+    for (int64_t i = e->block_offset[example]; i < e->block_offset[example + 1]; i++)
+        if (e->blocks[i].first <= row && row < e->blocks[i].first + e->blocks[i].count) {
+            *block = e->blocks[i];
+            return 1;
+        }
+    return 0;
+}
+
+/* Where items may be cut: not inside of what is worked on together. */
+static int64_t cut(const ref_attend *t, int64_t row)
+{
+    gsa_rows block;
+    if (row < t->edges->rows && find_block(t->edges, row, &block) && cpu_dense_forward_pays(t, block)) {
+        const int64_t groups = (row - block.first + DENSE_ROWS - 1) / DENSE_ROWS;
+        return block.first + ref_smaller(groups * DENSE_ROWS, block.count);
     }
-    return e->rows;
+    return GSA_CPU(band_cut)(t->edges, row);
 }
 
 static void forward_rows(const forward_job *job, int64_t item)
 {
     const ref_attend *t = &job->t;
-    const int64_t last = GSA_CPU(band_cut)(t->edges, (item + 1) * job->chunk);
+    const int64_t last = cut(t, (item + 1) * job->chunk);
     const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
     cpu_band band[QUADS];
     cpu_tile tile, behind;
     cpu_reading reading;
     cpu_shelves shelves;
+    gsa_rows block;
+    int dense = 0;
     cpu_start_reading(&reading, 0, t->heads, 0);
     GSA_CPU(bundle_begin)(&shelves, t, 0, t->heads, NULL);
-    for (int64_t row = GSA_CPU(band_cut)(t->edges, item * job->chunk), end = row; row < last;) {
-        if (row >= end) end = ref_smaller(last, block_end(t->edges, row));
+    for (int64_t row = cut(t, item * job->chunk), end = row; row < last;) {
+        if (row >= end) {
+            dense = find_block(t->edges, row, &block) && cpu_dense_forward_pays(t, block);
+            end = ref_smaller(last, block.first + block.count);
+        }
+        const int64_t rows = ref_smaller(DENSE_ROWS, block.first + block.count - row);
+        if (dense && (row - block.first) % DENSE_ROWS == 0 && GSA_CPU(dense_forward)(t, row, rows)) {
+            row += rows;
+            continue;
+        }
         if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
             for (int i = 0; i < QUADS; i++) GSA_CPU(band_forward)(t, &band[i]);
             row += LANES;

@@ -1,14 +1,17 @@
-/* dense.c - gradients of rows that all read one run of sources: a whole sentence, or a relay's heads. Five products of the library's for a
- * block of rows and columns,
+/* dense.c - rows that all read one run of sources: a whole sentence, or a relay's heads. Products of the library's for a block of rows and
+ * columns; forward two, with a running maximum and sum for each row (online softmax: Milakov, Gimelshein 2018),
+ *   s = q k^T,  o += p v        with   p = exp(scale s - top),
+ * backward five,
  *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do   with   p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
  * A tile of LANES rows reads and writes all of dK and dV for as many rows; a block here for ROWS. */
 #include "kernels/cpu/dense.h"
+#include <float.h>
 #include <math.h>
 #include "kernels/cpu/kept.h"
 #include "kernels/gemm.h"
 
 enum {
-    ROWS = 128,
+    ROWS = DENSE_ROWS,
     COLUMNS = 128,
     KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
     LEAST_ROWS = 64,               /* and columns */
@@ -36,10 +39,12 @@ static int same_run(const gsa_edges *e, gsa_rows rows)
     return run->step == 1;
 }
 
-static int fits(const ref_attend *t, gsa_rows rows)
+int GSA_CPU(dense_fits)(const ref_attend *t, gsa_rows rows)
 {
     const gsa_attend_args *a = t->args;
-    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || t->dim < NARROWEST || rows.count < LEAST_ROWS) return 0;
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || a->weights || t->dim < NARROWEST ||
+        rows.count < LEAST_ROWS)
+        return 0;
     const int64_t at = t->edges->run_offset[rows.first];
     if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
     return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);
@@ -153,7 +158,7 @@ int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, i
     dense x;
     sigset_t before;
     const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
-    if (!fits(t, rows) || !finite(t, rows)) return 0;
+    if (!GSA_CPU(dense_fits)(t, rows) || !finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
     memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);
@@ -162,4 +167,92 @@ int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, i
             some_rows(&x, row, ref_smaller(ROWS, end - row), h, last - h < most ? last - h : most);
     gsa_gemm_end(&before);
     return 1;
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct running { /* of ROWS rows and a head: the largest score so far, the sum of exp(scale s - top) */
+    float top[ROWS];
+    double sum[ROWS];
+} running;
+
+/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what stands so far, shrinks with it. */
+static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t columns, int fresh)
+{
+    const vec scale = vec_all(x->t->scale);
+    const lanes end = lanes_first((int)((columns - 1) % LANES) + 1);
+    const int64_t last = (columns - 1) / LANES * LANES;
+    for (int64_t r = 0; r < rows; r++, o += x->t->width) {
+        float *p = x->p + r * COLUMNS;
+        vec top = vec_all(fresh ? -FLT_MAX : state->top[r]), sum = vec_zero();
+        vec_store(p + last,
+                  vec_keep(end, vec_load(p + last), vec_all(-INFINITY))); /* no score stands beyond the last column */
+        for (int64_t i = 0; i < columns; i += LANES) {
+            const vec s = vec_mul(scale, vec_load(p + i));
+            vec_store(p + i, s), top = vec_max(s, top);
+        }
+        top = vec_quads_max(vec_quad_max(top));
+        for (int64_t i = 0; i < columns; i += LANES) {
+            const vec e = vec_exp(vec_sub(vec_load(p + i), top));
+            vec_store(p + i, e), sum = vec_add(sum, e);
+        }
+        float most[LANES];
+        vec_store(most, top);
+        const float shrink = fresh || most[0] == state->top[r] ? 1 : expf(state->top[r] - most[0]);
+        state->sum[r] = (fresh ? 0 : state->sum[r] * (double)shrink) + (double)vec_sum(sum), state->top[r] = most[0];
+        for (int32_t i = 0; shrink != 1 && i < x->t->dim; i++) o[i] *= shrink;
+    }
+}
+
+/* Rows row .. of one head with the sources from .. of their run. */
+static void forward_block(dense *x, running *state, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head,
+                          int place)
+{
+    const ref_attend *t = x->t;
+    const gsa_part *part = &t->args->parts[x->run.kind];
+    const int64_t w = t->width, own = row * w + (int64_t)head * t->dim,
+                  far = (x->run.first + from) * w + (int64_t)head * t->dim;
+    float *o = (float *)t->args->out + own;
+    multiply(x->p, COLUMNS, (const float *)t->args->q + own, w, 0, (const float *)part->k + far, w, 1, rows, columns, t->dim,
+             0);
+    absorb(x, state, o, rows, columns, from == 0);
+    drop(x, x->p, rows, columns, place);
+    multiply(o, w, x->p, COLUMNS, 0, (const float *)part->v + far, w, 0, rows, t->dim, columns, from != 0);
+}
+
+/* o is divided by the sums; returns whether all is finite. */
+static int finish(const ref_attend *t, const running *state, int64_t row, int64_t rows, int32_t head)
+{
+    float odd = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        float *o = (float *)t->args->out + (row + r) * t->width + (int64_t)head * t->dim;
+        const float share = (float)(1 / state->sum[r]), lse = state->top[r] + (float)log(state->sum[r]);
+        ((float *)t->args->lse)[(row + r) * t->heads + head] = lse;
+        odd += 0 * lse;
+        for (int32_t i = 0; i < t->dim; i++) o[i] *= share, odd += 0 * o[i];
+    }
+    return !isnan(odd);
+}
+
+int GSA_CPU(dense_forward)(const ref_attend *t, int64_t row, int64_t rows)
+{
+    dense x;
+    running state[KEPT_HEADS];
+    sigset_t before;
+    int good = 1;
+    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
+    x.t = t, x.run = t->edges->runs[t->edges->run_offset[row]];
+    memset(x.p, 0, sizeof x.p); /* vectors reach beyond the last columns */
+    gsa_gemm_begin(&before);
+    for (int32_t h = 0; h < t->heads && good; h += most) {
+        const int heads = t->heads - h < most ? t->heads - h : most;
+        for (int64_t i = 0; i < x.run.count; i += COLUMNS) {
+            const int64_t columns = ref_smaller(COLUMNS, x.run.count - i);
+            draw(&x, row, rows, i, columns, h);
+            for (int j = 0; j < heads; j++) forward_block(&x, &state[j], row, rows, i, columns, h + j, j);
+        }
+        for (int j = 0; j < heads; j++) good &= finish(t, &state[j], row, rows, h + j);
+    }
+    gsa_gemm_end(&before);
+    return good;
 }

@@ -1,7 +1,19 @@
-/* dense.h - the backward pass of rows that all read the same run of sources, by matrix products. */
+/* dense.h - rows that all read the same run of sources, by matrix products. */
 #ifndef GSA_CPU_DENSE_H
 #define GSA_CPU_DENSE_H
 #include "kernels/cpu/attend.h"
+
+enum { DENSE_ROWS = 128 /* of a product at most; a block's first rows, the next ones, ... */ };
+
+/* Whether that is how a block's rows read, and it pays. Forward it is asked where vectors have 8 lanes: 16 make tiles as fast as the library. */
+int GSA_CPU(dense_fits)(const ref_attend *t, gsa_rows rows);
+static inline int cpu_dense_forward_pays(const ref_attend *t, gsa_rows rows)
+{
+    return LANES == 8 && GSA_CPU(dense_fits)(t, rows);
+}
+
+/* Rows row .. row+rows-1 of a block that fits, rows <= DENSE_ROWS; 0 when something is not finite: then they are to be computed otherwise. */
+int GSA_CPU(dense_forward)(const ref_attend *t, int64_t row, int64_t rows);
 
 /* 1 when that is how the rows read, it pays, and everything is finite: then their gradients are added for the heads first .. last-1. */
 int GSA_CPU(dense_backward)(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last);

@@ -1,5 +1,6 @@
 /* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows. */
 #include "kernels/cpu/bundle.h"
+#include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/sweep.h"
 
@@ -73,6 +74,8 @@ static int ways_of(const gsa_attend_args *args, gsa_cpu_ways *ways)
     if (!GSA_CPU(sweeps_make)(NULL, args->edges, &sweeps)) return 0;
     const int32_t *swept = args->weights || t.dim == 0 ? NULL : sweeps.swept;
     GSA_CPU(bundle_begin)(&shelves, &t, 0, t.heads, NULL);
+    for (int64_t i = 0; args->edges->blocks && i < args->edges->block_offset[args->edges->examples]; i++)
+        if (cpu_dense_forward_pays(&t, args->edges->blocks[i])) ways->multiplied += args->edges->blocks[i].count;
     for (int64_t row = 0; row < args->edges->rows;)
         if (swept && swept[row]) ways->swept++, row++;
         else row += way_of(&t, &shelves, swept, row, ways);

@@ -339,6 +339,47 @@ START_TEST(what_is_not_read_does_not_matter)
 }
 END_TEST
 
+/* Of whole examples, which are matrix products: what is not finite in a row of q, k or v is where plain C has it, and nowhere else. */
+START_TEST(whole_examples_that_are_not_finite)
+{
+    enum { ROWS = 331, HEADS = 2, DIM = 128, COUNT = ROWS * DIM, BAD = 20 * DIM + 70 /* head 1 */ };
+    static const float bad[] = { NAN, INFINITY, -INFINITY };
+    static float x[4][COUNT], y[4][COUNT], plain[3][4][COUNT], lse[ROWS * HEADS];
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int which = 0; which < 3 && gsa_cpu_has(levels[l].level); which++) { /* q, k, v */
+            gsa_dice dice = { 7 };
+            rig r = { 0 };
+            int spoilt = 0;
+            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &r.b, NULL), GSA_OK);
+            make_whole(&r);
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_bell(&dice);
+            memset(y, 0, sizeof y);
+            x[which][BAD] = bad[_i];
+            const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], y[2], y[3] }, { x[1], x[2], y[2], y[3] } };
+            const gsa_attend_args args = { .edges = &r.device,
+                                           .heads = HEADS,
+                                           .head_dim = DIM / HEADS,
+                                           .scale = 0.125,
+                                           .q = x[0],
+                                           .parts = parts,
+                                           .out = y[0],
+                                           .lse = lse,
+                                           .dout = x[3],
+                                           .dq = y[1] };
+            ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+            ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+            for (int i = 0; i < COUNT; i++) spoilt += !isfinite(y[0][i]);
+            if (l == 0) memcpy(plain[which], y, sizeof y);
+            ck_assert_msg(spoilt > 0 && spoilt < COUNT, "%s: input %d spoils %d numbers", levels[l].name, which, spoilt);
+            ck_assert_msg(agree(&y[0][0], &plain[which][0][0], 4 * COUNT), "%s: input %d", levels[l].name, which);
+            edges_unload(r.b, &r.device);
+            edges_free(&r.maker);
+            gsa_backend_release(r.b);
+        }
+}
+END_TEST
+
 /* Windows, whole examples, and these where something is infinite in one head: others are still worked out the same way. All of them with
  * dropout again. */
 enum { READINGS = GSA_COUNT(windows) + 2 };
@@ -392,6 +433,7 @@ int main(int argc, char **argv)
                                      GSA_LOOP(every_width_and_window, GSA_COUNT(dims)),
                                      GSA_LOOP(many_heads, 4),
                                      GSA_LOOP(whole_examples, 3),
+                                     GSA_LOOP(whole_examples_that_are_not_finite, 3),
                                      GSA_LOOP(what_is_not_read_does_not_matter, 4),
                                      GSA_LOOP(threads_change_no_bit_of_a_tile, 2 * READINGS) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),

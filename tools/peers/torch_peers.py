@@ -2,7 +2,8 @@
 """What PyTorch takes on the CPU for the work that gsa does, both in one run, in turn, with the same number of threads.
 
     python3 tools/peers/torch_peers.py kernels --build build [--threads 1]     attention over a pattern's edges, forward and backward:
-        SDPA (with a mask; for `full` without), gathered edges with a scatter softmax, sparse CSR; against `gsa bench kernel`
+        SDPA (with a mask; for `full` without), gathered edges with a scatter softmax, sparse CSR, compiled FlexAttention (on the CPU it has
+        no backward pass: forward alone; wants a C++ compiler); against `gsa bench kernel`
     python3 tools/peers/torch_peers.py step --build build [--threads 1]        a training step: Masked Summation by a Star-Transformer and by
         a dense Transformer, SST-5 by a Star-Transformer (torch_steps.py); against `gsa bench train --steps`
 
@@ -137,15 +138,31 @@ def with_csr(torch, g):
     return forward
 
 
+def with_flex(torch, g):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    heads = lambda x: x.transpose(0, 1)[None]
+    mask = torch.zeros(g.queries, g.keys, dtype=torch.bool)
+    mask[g.rows, g.sources] = True
+    blocks = None if bool(mask.all()) else create_block_mask(lambda _, __, q, k: mask[q, k], None, None, g.queries, g.keys, device="cpu")
+    compiled = torch.compile(flex_attention, dynamic=False)
+
+    def forward(q, k, v):
+        return compiled(heads(q), heads(k), heads(v), block_mask=blocks)[0].transpose(0, 1)
+    return forward
+
+
 # Name, what it does, about how many numbers it holds at once.
+FORWARD_ALONE = ["FlexAttention"]
 PEERS = [("SDPA", with_mask, lambda g: 6 * HEADS * g.queries * g.keys), ("scatter softmax", with_scatter, lambda g: 6 * HEADS * DIM * g.edges),
-         ("sparse CSR", with_csr, lambda g: 12 * HEADS * g.edges)]
+         ("sparse CSR", with_csr, lambda g: 12 * HEADS * g.edges), ("FlexAttention", with_flex, lambda g: 4 * HEADS * DIM * g.keys + g.queries * g.keys)]
 
 
-def time_peer(torch, options, make, g, qkv):
-    forward = make(torch, g)
+def time_peer(torch, options, name, make, g, qkv):
+    forward, still = make(torch, g), [x.detach() for x in qkv]
     with torch.no_grad():
-        ahead = median_ms(lambda: forward(*qkv), options)
+        ahead = median_ms(lambda: forward(*still), options)
+        if name in FORWARD_ALONE:
+            return forward(*still), dict(forward_ms=ahead[0], forward_processor_ms=ahead[1])
     out = forward(*qkv)
     grad = torch.ones_like(out)
     both = median_ms(lambda: torch.autograd.grad(forward(*qkv), qkv, grad), options)
@@ -175,7 +192,7 @@ def kernels(torch, options):
                 found.append(dict(peer=name, failed=f"about {4 * numbers(g) / 2 ** 30:.0f} GiB are needed, {options.memory:g} are allowed"))
                 continue
             try:
-                out, times = time_peer(torch, options, make, g, qkv)
+                out, times = time_peer(torch, options, name, make, g, qkv)
             except Exception as error:  # a peer that cannot is a result, not the end
                 found.append(dict(peer=name, failed=f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"))
                 continue
