@@ -80,12 +80,13 @@ static void write_labels(const listing *x, const cpu_strip *strip, uint16_t *lab
 }
 
 /* Where most of a tile's edges are there, all of its rows at once are as fast: then its lists are not kept. In cycles of a core with one
- * vector's multiplication a cycle, heads of 64. */
+ * vector's multiplication a cycle, heads of 64. AVX2 has no fours beside them, and strips are the faster way but for what two of them read
+ * twice where it does not stay in the first caches (WIDE columns, without labels). */
 static int pays(const cpu_tile *tile)
 {
-    if (LANES != 16) return 1;
-    enum { STRIP_DOT = 19, TILE_DOT = 68, LOOK_UP = 26 };
+    enum { STRIP_DOT = 19, TILE_DOT = 68, LOOK_UP = 26, WIDE = 384 };
     int64_t dots = 0;
+    if (LANES != 16) return tile->labels > 0 || tile->columns <= WIDE;
     for (int g = 0; g < QUADS; g++) dots += tile->strip[g].count + tile->strip[g].labels;
     return STRIP_DOT * dots <
            TILE_DOT * (int64_t)(tile->columns + tile->labels) + (tile->labels > 0 ? LOOK_UP * tile->columns : 0);

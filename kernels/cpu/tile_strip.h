@@ -26,7 +26,7 @@ void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *t
  * -FLT_MAX, in all quads. */
 vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s);
 
-/* s <- exp(s - from) of so many vectors; returns the sums of each row, in all quads. */
+/* s <- exp(s - from) of so many vectors, `from` the largest of each row; returns the sums of each row, in all quads. */
 static inline vec cpu_strip_exponents(float *s, int32_t vectors, vec from)
 {
     vec sum = vec_zero();
@@ -34,8 +34,8 @@ static inline vec cpu_strip_exponents(float *s, int32_t vectors, vec from)
         vec p[VEC_SOME];
         some = vectors - j < VEC_SOME ? 1 : VEC_SOME;
         for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), from);
-        if (some == VEC_SOME) vec_exp_some(p, VEC_SOME);
-        else vec_exp_some(p, 1);
+        if (some == VEC_SOME) vec_exp_down_some(p, VEC_SOME);
+        else vec_exp_down_some(p, 1);
         for (int i = 0; i < some; i++) vec_store(s + (j + i) * LANES, p[i]), sum = vec_add(sum, p[i]);
     }
     return vec_quads_sum(sum);

@@ -55,10 +55,8 @@ CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole,
 static cpu_cut cut_at(int32_t dim, int32_t from)
 {
     if (LANES == 16) return cpu_cut_at(dim, from);
-    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
-                  vectors = all == MIXED + 1 ? 2
-                            : all < MIXED    ? all
-                                             : MIXED;
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES, most = all == MIXED + 1 ? 2 : MIXED;
+    const int vectors = all < most ? all : most;
     return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
 }
 

@@ -393,6 +393,25 @@ static inline __attribute__((always_inline)) void vec_exp_some(vec *x, int n)
         for (int i = 0; i < n; i++) y[i] = vec_fma(y[i], r[i], vec_all(series[k]));
     for (int i = 0; i < n; i++) x[i] = vec_zero_below(x[i], vec_scale_two(y[i], whole[i]), -103.972077f);
 }
+
+/* The same for x of at most 0, and 0 where e^x is no normal number: weights beside one of 1. AVX2 scales by 2^n in one step then. */
+static inline __attribute__((always_inline)) void vec_exp_down_some(vec *x, int n)
+{
+#if GSA_CPU_LANES == 16
+    vec_exp_some(x, n);
+#else
+    static const float series[] = { 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1, 1 };
+    vec whole[VEC_SOME], r[VEC_SOME], y[VEC_SOME];
+    for (int i = 0; i < n; i++) r[i] = vec_max(vec_all(-87.33654f), x[i]);
+    for (int i = 0; i < n; i++) whole[i] = vec_round(vec_mul(r[i], vec_all(1.44269504088896341f)));
+    for (int i = 0; i < n; i++) r[i] = vec_fma(whole[i], vec_all(-0.693145751953125f), r[i]);
+    for (int i = 0; i < n; i++) r[i] = vec_fma(whole[i], vec_all(-1.42860682030941723212e-6f), r[i]);
+    for (int i = 0; i < n; i++) y[i] = vec_all(1.0f / 5040);
+    for (int k = 0; k < 7; k++)
+        for (int i = 0; i < n; i++) y[i] = vec_fma(y[i], r[i], vec_all(series[k]));
+    for (int i = 0; i < n; i++) x[i] = vec_zero_below(x[i], vec_mul(y[i], vec_two_to(whole[i])), -87.33654f);
+#endif
+}
 static inline vec vec_exp(vec x)
 {
     vec_exp_some(&x, 1);
