@@ -197,7 +197,7 @@ static int backward_blocks(tile_head *x, const ref_label_sums *sums)
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
-    if (LANES == 16 && cpu_by_strips(t, tile)) {
+    if (cpu_by_strips(t, tile)) {
         GSA_CPU(strips_backward)(t, tile, reading, sums);
         return;
     }

@@ -82,7 +82,7 @@ static inline void cpu_read_tile(const ref_attend *t, const cpu_tile *tile, cons
     if (!behind) return;
     cpu_want_rows(t, x, plane, behind->row, behind->row + LANES - 1);
     cpu_new_rows(t, x, behind, tile->cluster, tile->clusters, 1);
-    if (x->backward && LANES != 16 ? 0 : cpu_by_strips(t, tile)) cpu_soon_portions(&x->soon, (x->last - x->first) * cpu_strip_vectors(tile));
+    if (cpu_by_strips(t, tile)) cpu_soon_portions(&x->soon, (x->last - x->first) * cpu_strip_vectors(tile));
     else cpu_soon_over(&x->soon, (int64_t)(x->last - x->first) * (tile->labels + (x->backward ? 2 : 1) * tile->columns));
 }
 

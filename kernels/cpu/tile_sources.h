@@ -3,14 +3,17 @@
  * A few columns that follow one another stand in registers while the rows that one of them reads pass by, so that each number of q and do is
  * read once for all of them. Fewer columns at a time waste fewer multiplications on rows that read only some, and dK and dV together keep the
  * registers full: two columns of both need 1084 multiply-adds of a row's vector where four columns of one need 1297 and edges 994 (a tile of
- * the leaves of bpt:k=4). */
+ * the leaves of bpt:k=4). AVX2 has half the registers: there one column of one plane stands in eight of them, each number of q and do is
+ * read for each edge (9 loads for 8 multiplications, which is what the machine has time for), and nothing is multiplied that is no edge. */
 #ifndef GSA_CPU_TILE_SOURCES_H
 #define GSA_CPU_TILE_SOURCES_H
+#include "kernels/cpu/band.h"
 #include "kernels/cpu/tile.h"
 
 enum {
     GIVEN_PLANES = 2,
-    GIVEN_TOGETHER = LANES == 16 ? 2 : 1 /* planes whose sums stand in registers at once */
+    GIVEN_TOGETHER = 2, /* planes that one call gives: AVX-512 has the sums of both in registers at once */
+    GIVEN_SLICE = 8     /* vectors of one column that stand in registers at once, AVX2 */
 };
 
 typedef struct
@@ -21,6 +24,7 @@ typedef struct
     const int32_t (*found)[QUADS];
 } cpu_given;
 
+#if GSA_CPU_LANES == 16
 /* Columns c .. c+columns-1 from the rows in `bits`. `found`: whether the planes have it; then it is the same. */
 CPU_INLINE void cpu_give_slice(const cpu_given *const *g, int planes, int64_t stride, int32_t c, int columns, unsigned bits,
                                int32_t from, int found, int vectors, int whole, lanes end)
@@ -84,8 +88,61 @@ CPU_INLINE void cpu_give_range(const cpu_given *const *g, int planes, int64_t st
 #undef ONE
     }
 }
+#else
+/* y += sum_r p[found[r / 4] + r] x[r stride ..] of one slice, over the rows in `bits`; `by_place` 0: of p[r]. */
+CPU_INLINE void cpu_give_column(float *y, const float *p, const int32_t *found, const float *x, int64_t stride, unsigned bits,
+                                int by_place, int vectors, int whole, lanes end)
+{
+    vec sum[GIVEN_SLICE];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+    for (uint64_t left = bits; left; left &= left - 1) {
+        const int64_t r = __builtin_ctzll(left);
+        const vec share = vec_held(vec_all(p[by_place ? found[(uint64_t)r / 4] + r : r]));
+        const float *row = x + r * stride;
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(share, cpu_piece(row, v, vectors, whole, end), sum[v]);
+    }
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+}
 
-/* The planes one after another where their sums do not stand in registers at once. */
+/* The planes one after another. */
+CPU_INLINE void cpu_give_range(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
+                               int32_t last, int32_t dim, int found)
+{
+    for (int32_t i = 0; i < dim; i += GIVEN_SLICE * LANES) {
+        const int32_t left = dim - i < GIVEN_SLICE * LANES ? dim - i : GIVEN_SLICE * LANES;
+        const lanes end = lanes_first((left - 1) % LANES + 1);
+#define GIVE(vectors, whole)                                                                                                \
+    for (int k = 0; k < planes; k++)                                                                                        \
+        for (int32_t c = first; c < last; c++)                                                                              \
+            cpu_give_column(g[k]->y[c] + g[k]->at + i, g[k]->p + (found ? 0 : (int64_t)c * LANES),                          \
+                            found ? g[k]->found[c] : NULL, g[k]->x + i, stride, mask[c], found, vectors, whole, end)
+#define GIVE_CUT(vectors)                                                                                                   \
+    case vectors:                                                                                                           \
+        if (left % LANES == 0) GIVE(vectors, 1);                                                                            \
+        else GIVE(vectors, 0);                                                                                              \
+        break
+        switch ((left + LANES - 1) / LANES) {
+            GIVE_CUT(1);
+            GIVE_CUT(2);
+            GIVE_CUT(3);
+            GIVE_CUT(4);
+            GIVE_CUT(5);
+            GIVE_CUT(6);
+            GIVE_CUT(7);
+            GIVE_CUT(8);
+        default:
+            break;
+        }
+#undef GIVE_CUT
+#undef GIVE
+    }
+}
+#endif
+
+/* The planes that are there. */
 CPU_INLINE void cpu_give_planes(const cpu_given *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
                                 int32_t last, int32_t dim, int found)
 {

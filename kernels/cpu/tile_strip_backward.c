@@ -10,9 +10,10 @@
 #include "kernels/cpu/tile_turned.h"
 
 enum {
-    PACKED = SLICE * LANES,                     /* numbers from one packed row to the next */
-    STRIP_SCORES = 4 * (TILE_PLACED + QUADS),   /* of one strip at most */
-    SCORES_ROOM = LANES + QUADS * STRIP_SCORES, /* zeros first */
+    PACKED = LANES == 16 ? SLICE * LANES : TILE_DIM, /* numbers of a packed row at most, */
+    MIXED = LANES == 16 ? SLICE : 3,                 /* vectors of four rows whose sums stand in registers at once */
+    STRIP_SCORES = 4 * (TILE_PLACED + QUADS),        /* of one strip at most */
+    SCORES_ROOM = LANES + QUADS * STRIP_SCORES,      /* zeros first */
     STRIP_LABELS = 4 * (TILE_LABELS + QUADS)
 };
 
@@ -33,7 +34,13 @@ typedef struct back_strips {
         part[QUADS][STRIP_LABELS];               /* sums of ds by label; of a strip's wanted labels */
     _Alignas(64) float lse[LANES], inner[LANES]; /* D */
     vec odd;                                     /* NaN where a product is not finite */
+    int64_t packed;                              /* numbers from one packed row to the next */
 } back_strips;
+
+static int64_t packed_row(const back_strips *x)
+{
+    return LANES == 16 ? PACKED : x->packed;
+}
 
 /* Where the scores of strip g start. */
 static int32_t scores_at(int g)
@@ -48,6 +55,16 @@ typedef struct products { /* of four rows with x[place[i]] + at, to which r[labe
     int64_t at;
     const float *more; /* [places][4], added; NULL: nothing is */
 } products;
+
+/* s[j ..][r] <- the sums of QUADS places. */
+CPU_INLINE vec put_sums(float *s, const products *p, int32_t j, vec sum, cpu_soon *soon, vec odd)
+{
+    odd = vec_fma(sum, vec_zero(), odd);
+    if (p->more) sum = vec_add(sum, vec_load(p->more + 4 * j));
+    vec_store(s + 4 * j, sum);
+    cpu_ask_portion(soon);
+    return odd;
+}
 
 CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *p, cpu_soon *soon, vec odd, int labelled,
                               int vectors, int whole, lanes end)
@@ -71,11 +88,38 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *
     return odd;
 }
 
+/* The same where MET rows at a time meet the four: 2 MET places fill whole vectors. */
+CPU_INLINE vec multiply_some(float *s, const cpu_turned *four, const products *p, cpu_soon *soon, vec odd, int labelled,
+                             int32_t dim)
+{
+    enum { SOME = 2 * MET };
+    int32_t j = 0;
+    for (; j + SOME <= p->places; j += SOME) {
+        vec w[SOME];
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += MET)
+            cpu_turned_some(w + i, four, p->x, p->place + j + i, p->at, p->r, p->label + j + i, MET, labelled, dim);
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += QUADS) odd = put_sums(s, p, j + i, vec_fold(w + i), soon, odd);
+    }
+    for (; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        cpu_turned_some(w, four, p->x, p->place + j, p->at, p->r, p->label + j, 2, labelled, dim);
+        odd = put_sums(s, p, j, vec_fold(w), soon, odd);
+    }
+    return odd;
+}
+
 /* s[i][r] of all places. */
 static void multiply(back_strips *x, float *s, const cpu_turned *four, const products *p)
 {
     const cpu_cut cut = cpu_cut_at(x->t->dim, 0);
     vec odd = x->odd;
+    if (LANES != 16) {
+        x->odd = p->label ? multiply_some(s, four, p, x->soon, odd, 1, x->t->dim)
+                          : multiply_some(s, four, p, x->soon, odd, 0, x->t->dim);
+        return;
+    }
 #define BARE(vectors, whole)     odd = multiply_slice(s, four, p, x->soon, odd, 0, vectors, whole, cut.end)
 #define LABELLED(vectors, whole) odd = multiply_slice(s, four, p, x->soon, odd, 1, vectors, whole, cut.end)
     if (p->label) CPU_BY_CUT(cut, LABELLED)
@@ -122,7 +166,7 @@ static void score_strip(back_strips *x, int g)
     products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
     float *s = x->p + scores_at(g);
     cpu_turned q;
-    cpu_turn_rows(&q, x->q + STRIP * g * PACKED, PACKED, 1, x->t->dim);
+    cpu_turn_rows(&q, x->q + STRIP * g * packed_row(x), packed_row(x), 1, x->t->dim);
     if (mixed > 0) score_wanted(x, strip, &q);
     multiply(x, s, &q, &p);
     for (int32_t i = 0; labelled && x->t->bias && i < strip->plain; i++)
@@ -139,7 +183,7 @@ static void score(back_strips *x)
         const cpu_strip *strip = &x->tile->strip[g];
         const products p = { cpu_whole_quads(strip->count), strip->column, NULL, x->v, NULL, x->at, NULL };
         cpu_turned dout;
-        cpu_turn_rows(&dout, x->dout + STRIP * g * PACKED, PACKED, 1, x->t->dim);
+        cpu_turn_rows(&dout, x->dout + STRIP * g * packed_row(x), packed_row(x), 1, x->t->dim);
         multiply(x, x->ds + scores_at(g), &dout, &p);
     }
     for (int g = 0; g < x->tile->strips; g++) score_strip(x, g);
@@ -178,41 +222,69 @@ typedef struct shares { /* dq += p[i][r] (x[place[i]] + at + r[label[i]]) */
     int64_t at;
 } shares;
 
-CPU_INLINE void mix_places(vec sum[STRIP][SLICE], const shares *m, int labelled, int vectors, int whole, lanes end)
+CPU_INLINE vec place_piece(const float *x, const float *r, int v, int labelled, int vectors, int whole, lanes end)
+{
+    const vec part = cpu_piece(x, v, vectors, whole, end);
+    return vec_held(labelled ? vec_add(part, cpu_piece(r, v, vectors, whole, end)) : part);
+}
+
+/* sum += p[j] (x + r) of one place: the four shares stand in registers while vectors pass by; or vectors while shares do, which needs one
+ * register less and so all of AVX2's. */
+CPU_INLINE void mix_by_vectors(vec sum[STRIP][MIXED], const float *x, const float *r, const float *p, int labelled,
+                               int vectors, int whole, lanes end)
+{
+    vec share[STRIP];
+    CPU_UNROLL
+    for (int j = 0; j < STRIP; j++) share[j] = vec_held(vec_all(p[j]));
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vec part = place_piece(x, r, v, labelled, vectors, whole, end);
+        CPU_UNROLL
+        for (int j = 0; j < STRIP; j++) sum[j][v] = vec_fma(share[j], part, sum[j][v]);
+    }
+}
+
+CPU_INLINE void mix_by_rows(vec sum[STRIP][MIXED], const float *x, const float *r, const float *p, int labelled, int vectors,
+                            int whole, lanes end)
+{
+    vec part[MIXED];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) part[v] = place_piece(x, r, v, labelled, vectors, whole, end);
+    CPU_UNROLL
+    for (int j = 0; j < STRIP; j++) {
+        const vec share = vec_held(vec_all(p[j]));
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[j][v] = vec_fma(share, part[v], sum[j][v]);
+    }
+}
+
+CPU_INLINE void mix_places(vec sum[STRIP][MIXED], const shares *m, int32_t from, int labelled, int vectors, int whole,
+                           lanes end)
 {
     for (int32_t i = 0; i < m->places; i++) {
-        const float *x = m->x[m->place[i]] + m->at, *r = labelled ? m->r[m->label[i]] : NULL;
-        vec share[STRIP];
-        CPU_UNROLL
-        for (int j = 0; j < STRIP; j++) share[j] = vec_held(vec_all(m->p[4 * i + j]));
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            vec part = cpu_piece(x, v, vectors, whole, end);
-            if (labelled) part = vec_add(part, cpu_piece(r, v, vectors, whole, end));
-            part = vec_held(part);
-            CPU_UNROLL
-            for (int j = 0; j < STRIP; j++) sum[j][v] = vec_fma(share[j], part, sum[j][v]);
-        }
+        const float *x = m->x[m->place[i]] + m->at + from, *r = labelled ? m->r[m->label[i]] + from : NULL;
+        if (LANES == 16) mix_by_vectors(sum, x, r, m->p + 4 * i, labelled, vectors, whole, end);
+        else mix_by_rows(sum, x, r, m->p + 4 * i, labelled, vectors, whole, end);
     }
 }
 
 /* to[r] += scale times the shares of `m` of row r: plain places, the others, labels. */
-CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const shares m[3], int labelled, int vectors, int whole,
-                          lanes end)
+CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const shares m[3], int32_t from, int labelled, int vectors,
+                          int whole, lanes end)
 {
-    vec sum[STRIP][SLICE];
+    vec sum[STRIP][MIXED];
     CPU_UNROLL
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
-    mix_places(sum, &m[0], labelled, vectors, whole, end);
+    mix_places(sum, &m[0], from, labelled, vectors, whole, end);
     if (labelled) {
-        mix_places(sum, &m[1], 0, vectors, whole, end);
-        mix_places(sum, &m[2], 0, vectors, whole, end);
+        mix_places(sum, &m[1], from, 0, vectors, whole, end);
+        mix_places(sum, &m[2], from, 0, vectors, whole, end);
     }
     CPU_UNROLL
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
-        float *y = to + r * stride;
+        float *y = to + r * stride + from;
         cpu_put_piece(y, v, vectors, whole, end, vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
     }
 }
@@ -227,11 +299,21 @@ static void sum_wanted(back_strips *x, int g)
     for (int j = 0; j < 4; j++) x->part[g][strip->from[i + j]] += ds[i + j];
 }
 
+/* The next columns of a head: at most MIXED vectors, of four two and two. */
+static cpu_cut mix_cut(int32_t dim, int32_t from)
+{
+    if (LANES == 16) return cpu_cut_at(dim, from);
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
+                  vectors = all == MIXED + 1 ? 2
+                            : all < MIXED    ? all
+                                             : MIXED;
+    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
+}
+
 static void add_queries(const back_strips *x, int g)
 {
     const ref_attend *t = x->t;
     const cpu_strip *strip = &x->tile->strip[g];
-    const cpu_cut cut = cpu_cut_at(t->dim, 0);
     const int labelled = x->tile->labels > 0 && t->r;
     const float *ds = x->ds + scores_at(g);
     float *to = (float *)t->args->dq + (x->tile->row + STRIP * g) * t->width + x->at;
@@ -240,10 +322,17 @@ static void add_queries(const back_strips *x, int g)
         { strip->count - strip->plain, strip->column + strip->plain, NULL, ds + 4 * strip->plain, x->k, NULL, x->at },
         { strip->labels, strip->wanted, NULL, x->part[g], x->r, NULL, 0 },
     };
-#define BARE(vectors, whole)     mix_slice(to, t->width, t->scale, m, 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole) mix_slice(to, t->width, t->scale, m, 1, vectors, whole, cut.end)
-    if (labelled) CPU_BY_CUT(cut, LABELLED)
-    else CPU_BY_CUT(cut, BARE)
+    for (int32_t from = 0; from < t->dim;) {
+        const cpu_cut cut = mix_cut(t->dim, from);
+#define BARE(vectors, whole)                                                                                                \
+    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole)                                                                                            \
+    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 1, vectors, whole, cut.end)
+        if (labelled) CPU_BY_CUT(cut, LABELLED)
+        else CPU_BY_CUT(cut, BARE)
+        if (LANES == 16) break;
+        from += cut.vectors * LANES;
+    }
 #undef BARE
 #undef LABELLED
 }
@@ -266,7 +355,7 @@ static void add_labels(back_strips *x, const ref_label_sums *sums)
         reads[l] = (uint16_t)vec_bits_nonzero(slope);
         if (sums->db) sums->db[(int64_t)tile->label[l] * sums->group + x->head - sums->first_head] += vec_sum(slope);
     }
-    if (sums->dr) cpu_give_labels(x->t, tile, x->slope, reads, x->q, PACKED, sums->dr);
+    if (sums->dr) cpu_give_labels(x->t, tile, x->slope, reads, x->q, packed_row(x), sums->dr);
 }
 
 static void begin_head(back_strips *x)
@@ -280,8 +369,8 @@ static void begin_head(back_strips *x)
     vec_store(x->inner, cpu_row_dots(out, dout, t->width, t->dim));
     for (int r = 0; r < LANES; r++) {
         x->lse[r] = lse[(int64_t)r * t->heads];
-        pack_row(x->q + r * PACKED, q + r * t->width, t->dim, t->scale);
-        pack_row(x->dout + r * PACKED, dout + r * t->width, t->dim, 1);
+        pack_row(x->q + r * packed_row(x), q + r * t->width, t->dim, t->scale);
+        pack_row(x->dout + r * packed_row(x), dout + r * t->width, t->dim, 1);
     }
     x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
 }
@@ -306,7 +395,7 @@ static void add_sources(const back_strips *x)
         for (end = i; end < tile->clusters && tile->cluster[end].kind == kind;) end++;
         if (part->dk) g[planes++] = &k;
         if (part->dv) g[planes++] = &v;
-        cpu_give_planes(g, planes, PACKED, tile->mask, first,
+        cpu_give_planes(g, planes, packed_row(x), tile->mask, first,
                         end < tile->clusters ? tile->cluster[end].column : tile->columns, x->t->dim, 1);
     }
 }
@@ -353,8 +442,8 @@ void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_rea
 {
     cpu_kept_tile kept;
     back_strips x;
-    if (LANES != 16) return; /* no tile has strips: nothing of this is compiled there */
     x.t = t, x.tile = tile, x.soon = &reading->soon, x.kept = &kept;
+    x.packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
     if (t->r) cpu_tile_vectors(t, tile, x.r);
     find_columns(&x);
     for (x.head = reading->first; x.head < reading->last; x.head++) {
