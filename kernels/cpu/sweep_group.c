@@ -1,6 +1,6 @@
 /* sweep_group.c - the forward pass of rows that read all sources of a piece (sweep_group.h). */
 #include <float.h>
-#include "kernels/cpu/sweep_group.h"
+#include "kernels/cpu/sweep_packed.h"
 
 typedef struct softmaxes { /* of the rows and one head, each row's in its lanes */
     vec top, sum, lost;
@@ -60,18 +60,23 @@ static void finish(const cpu_group *g, int32_t head, const softmaxes *x, float *
 }
 
 /* The scores of all columns; returns each row's largest, at least `top`, in all its lanes. */
-CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int rows, int vectors, int whole, lanes end)
+CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int packed, int rows, int vectors, int whole,
+                      lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t at = (int64_t)head * t->dim;
-    const float *q[GROUP], *k = (const float *)t->args->parts[g->kind].k + g->from * t->width + at;
+    const float *q[GROUP], *label[GROUP], *k = (const float *)t->args->parts[g->kind].k + g->from * t->width + at;
     const int32_t count = cpu_group_vectors(g);
-    cpu_turned turned;
+    cpu_operand operand;
+    vec shift = vec_zero();
     cpu_group_rows(g, t->args->q, at, q);
-    const vec shift = cpu_group_shift(g, q, head, rows, vectors, whole, end);
-    cpu_group_turn(&turned, q, t->scale, rows, vectors, whole, end);
+    cpu_group_label_rows(g, label);
+    if (t->r) shift = cpu_operand_row_dots(q, label, packed, rows, vectors, whole, end);
+    shift = cpu_group_shift(g, shift, head, rows);
+    cpu_operand_of(&operand, q, t->scale, packed, rows, vectors, whole, end);
     for (int32_t j = 0; j < count; j++) {
-        vec x = vec_add(cpu_group_dots(&turned, k, t->width, g->ahead, j, g->columns, rows, vectors, whole, end), shift);
+        vec x = vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed, rows, vectors, whole, end),
+                        shift);
         if (j == count - 1) x = vec_keep(cpu_group_last(g), x, vec_all(-INFINITY));
         top = vec_max(x, top);
         vec_store(s + j * LANES, x);
@@ -79,12 +84,11 @@ CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int r
     return cpu_group_max_quad(vec_quads_max(top), rows);
 }
 
-/* out_r <- over_r (keep_r out_r + sum_c p[c][r] v_c), the first product not where the row is fresh. */
-CPU_INLINE void mix(const cpu_group *g, const float *p, int32_t head, const float *keep, const float *over, int rows,
+/* out_r <- over_r (keep_r out_r + sum_c p[c][r] v_c), the first product not where the row is fresh; columns from `at` on. */
+CPU_INLINE void mix(const cpu_group *g, const float *p, int64_t at, const float *keep, const float *over, int rows,
                     int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
-    const int64_t at = (int64_t)head * t->dim;
     const float *x = (const float *)t->args->parts[g->kind].v + g->from * t->width + at;
     vec sum[GROUP][SLICE];
     CPU_UNROLL
@@ -102,25 +106,47 @@ CPU_INLINE void mix(const cpu_group *g, const float *p, int32_t head, const floa
                       over[r] == 0 ? vec_zero() : vec_mul(sum[r][v], vec_all(over[r])));
 }
 
-CPU_INLINE void forward_head(const cpu_group *g, int32_t head, int rows, int vectors, int whole, lanes end)
+CPU_INLINE void forward_head(const cpu_group *g, int32_t head, int packed, int rows, int vectors, int whole, lanes end)
 {
+    const int32_t dim = g->t->dim;
+    const int64_t at = (int64_t)head * dim;
     float s[GROUP * PIECE], keep[LANES], over[LANES];
     softmaxes x = load_states(g, head);
-    const vec top = scores(g, s, head, x.top, rows, vectors, whole, end);
+    const vec top = scores(g, s, head, x.top, packed, rows, vectors, whole, end);
     vec_store(keep, absorb(&x, s, cpu_group_vectors(g), top, rows));
     keep_states(g, head, &x);
     finish(g, head, &x, over);
-    mix(g, s, head, keep, over, rows, vectors, whole, end);
+    if (!packed) {
+        mix(g, s, at, keep, over, rows, vectors, whole, end);
+        return;
+    }
+#define SLICE_OF(vectors, whole) mix(g, s, at + from, keep, over, rows, vectors, whole, cut.end)
+    CPU_EACH_SLICE(dim, rows, SLICE_OF)
+#undef SLICE_OF
+}
+
+static void forward_packed(const cpu_group *g)
+{
+    const cpu_cut cut = cpu_cut_most(g->t->dim, 0, GROUP_DIM / LANES);
+    for (int32_t head = 0; head < g->t->heads; head++) {
+        if (g->rows == GROUP && g->t->dim == 64) forward_head(g, head, 1, GROUP, 8, 1, cut.end);
+        else if (g->rows == GROUP) forward_head(g, head, 1, GROUP, cut.vectors, cut.whole, cut.end);
+        else if (g->rows == 2) forward_head(g, head, 1, 2, cut.vectors, cut.whole, cut.end);
+        else forward_head(g, head, 1, 1, cut.vectors, cut.whole, cut.end);
+    }
 }
 
 void GSA_CPU(group_forward)(const cpu_group *g)
 {
     const cpu_cut cut = cpu_cut_at(g->t->dim, 0);
-    if (LANES != 16) return; /* cpu_groups said no: nothing of this is compiled there */
+    if (cpu_group_packed(g->t)) {
+        forward_packed(g);
+        return;
+    }
     for (int32_t head = 0; head < g->t->heads; head++) {
-#define HEAD_FOUR(vectors, whole) forward_head(g, head, GROUP, vectors, whole, cut.end)
-#define HEAD_TWO(vectors, whole)  forward_head(g, head, 2, vectors, whole, cut.end)
-#define HEAD_ONE(vectors, whole)  forward_head(g, head, 1, vectors, whole, cut.end)
+#define HEAD_FOUR(vectors, whole) forward_head(g, head, 0, GROUP, vectors, whole, cut.end)
+#define HEAD_TWO(vectors, whole)  forward_head(g, head, 0, 2, vectors, whole, cut.end)
+#define HEAD_ONE(vectors, whole)  forward_head(g, head, 0, 1, vectors, whole, cut.end)
         CPU_BY_GROUP(g->rows, cut, HEAD);
 #undef HEAD_FOUR
 #undef HEAD_TWO

@@ -3,13 +3,17 @@
  * A row of K is multiplied with the rows' queries while these stand in registers, and a row of V goes into all their outputs, so that K, V, dK
  * and dV are read and written once for four rows. Lane b of a vector of scores is row b % rows, and the columns follow one another: a
  * maximum, an exponential or a sum serves all rows. Every row reads every column: nothing is masked, and what is not finite needs no
- * second way. Not with dropout, nor where labels differ along a range. */
+ * second way. Heads of at most SLICE vectors have their queries in registers (AVX-512), others in the first cache (sweep_packed.h).
+ * Not with dropout, nor where labels differ along a range. */
 #ifndef GSA_CPU_SWEEP_GROUP_H
 #define GSA_CPU_SWEEP_GROUP_H
 #include "kernels/cpu/sweep.h"
 #include "kernels/cpu/tile_turned.h"
 
-enum { GROUP = STRIP /* rows at most */ };
+enum {
+    GROUP = STRIP,  /* rows at most */
+    GROUP_DIM = 256 /* columns of a head at most */
+};
 
 typedef struct cpu_group {
     const ref_attend *t;
@@ -27,11 +31,17 @@ typedef struct cpu_group {
 /* Whether a call works by groups; whether a range may stand in one. */
 static inline int cpu_groups(const ref_attend *t)
 {
-    return LANES == 16 && t->dim > 0 && t->dim <= SLICE * LANES && !t->drop.on;
+    return t->dim > 0 && t->dim <= GROUP_DIM && !t->drop.on;
 }
 static inline int cpu_grouped(const ref_attend *t, const gsa_run *run)
 {
     return cpu_groups(t) && (run->count == 1 || run->label_step == 0);
+}
+
+/* Whether rows are packed: 16 registers do not hold four of 32 columns and the sums. */
+static inline int cpu_group_packed(const ref_attend *t)
+{
+    return LANES != 16 || t->dim > SLICE * LANES;
 }
 
 /* 4, 2 or 1 rows. */
@@ -145,16 +155,18 @@ CPU_INLINE vec cpu_group_row_dots(const float *const *a, const float *const *b, 
     return vec_quads_sum(vec_sum_fours(sum[0], sum[1 % rows], sum[2 % rows], sum[3 % rows]));
 }
 
-/* In each row's lanes: scale q.r_l + b_l of its label and a head; `q` as the rows stand. */
-CPU_INLINE vec cpu_group_shift(const cpu_group *g, const float *const *q, int32_t head, int rows, int vectors, int whole,
-                               lanes end)
+/* The rows' label vectors, where there are any. */
+static inline void cpu_group_label_rows(const cpu_group *g, const float **label)
+{
+    for (int r = 0; g->t->r && r < g->rows; r++) label[r] = g->t->r + (int64_t)g->label[r] * g->t->dim;
+}
+
+/* In each row's lanes: scale q.r_l + b_l of its label and a head; `dots`: q.r_l, where there are vectors. */
+CPU_INLINE vec cpu_group_shift(const cpu_group *g, vec dots, int32_t head, int rows)
 {
     const ref_attend *t = g->t;
-    const float *label[GROUP];
+    const vec shift = t->r ? vec_mul(dots, vec_all(t->scale)) : vec_zero();
     float bias[GROUP];
-    vec shift = vec_zero();
-    for (int r = 0; t->r && r < rows; r++) label[r] = t->r + (int64_t)g->label[r] * t->dim;
-    if (t->r) shift = vec_mul(cpu_group_row_dots(q, label, rows, vectors, whole, end), vec_all(t->scale));
     for (int r = 0; t->bias && r < rows; r++) bias[r] = t->bias[(int64_t)g->label[r] * t->heads + head];
     return t->bias ? vec_add(shift, cpu_group_lanes(bias, rows)) : shift;
 }
@@ -197,6 +209,15 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
         if ((rows) == GROUP) CPU_BY_CUT(cut, CALL##_FOUR)                                                                   \
         else if ((rows) == 2) CPU_BY_VECTORS(cut, CALL##_TWO)                                                               \
         else CPU_BY_VECTORS(cut, CALL##_ONE)                                                                                \
+    } while (0)
+
+/* CALL(vectors, whole) with constants, for a slice of at most two vectors. */
+#define CPU_BY_PAIR(cut, CALL)                                                                                              \
+    do {                                                                                                                    \
+        if ((cut).vectors == 2 && (cut).whole) CALL(2, 1);                                                                  \
+        else if ((cut).vectors == 2) CALL(2, 0);                                                                            \
+        else if ((cut).whole) CALL(1, 1);                                                                                   \
+        else CALL(1, 0);                                                                                                    \
     } while (0)
 
 #endif

@@ -64,8 +64,8 @@ static void make_edges(rig *r, const struct pattern *p, int32_t examples)
 
 static const struct {
     int heads, dim, flags; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
-} shapes[] = { { 3, 64, 0 }, { 2, 64, 3 }, { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },
-               { 1, 33, 5 }, { 2, 80, 1 }, { 9, 16, 32 }, { 3, 7, 67 } };
+} shapes[] = { { 3, 64, 0 },  { 2, 64, 3 }, { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },  { 1, 33, 5 }, { 2, 80, 1 },
+               { 9, 16, 32 }, { 3, 7, 67 }, { 2, 128, 3 }, { 1, 203, 1 }, { 1, 256, 2 }, { 1, 258, 1 } };
 
 START_TEST(equal_the_oracle)
 {
