@@ -12,7 +12,7 @@
 
 enum {
     BLOCK = 64, /* edges of a block, a multiple of 4 */
-    NEAR = 16,  /* edges of a block whose rows are read together, a multiple of 4 */
+    NEAR = LANES == 8 ? 4 : 16, /* edges of a block whose rows are read together, a multiple of 4: few read rows almost from end to end */
     HEADS = 16, /* heads at work together: rows of usual widths are then passed through from end to end, as memory likes */
     SLICE = 4,  /* vectors of a row that are worked on at once: sums stay in registers */
     SCORES = BLOCK * QUADS, /* of QUADS heads: a group */
@@ -50,6 +50,27 @@ CPU_INLINE void cpu_ask(const float *x, int64_t ahead, int vectors)
 {
     const uintptr_t at = (uintptr_t)x + (uintptr_t)ahead * sizeof(float);
     for (int v = 0; v < vectors; v += ASK_LINE / LANES) vec_ask((const float *)(at + sizeof(float) * LANES * (uintptr_t)v));
+}
+
+/* What is asked for with pieces of a block's rows: at 16 lanes what stands `ahead` numbers behind each; at 8, where the rows follow one another
+ * and all heads are at work, the lines that `rows` rows have there in the order of their addresses. (Zen 3 answers requests for rows by
+ * pieces at half the rate of requests along rows: docs/kernels-tried.md.) */
+typedef struct cpu_asks {
+    int64_t ahead; /* 0: nothing is */
+    int64_t rows;  /* 0: each row's own place */
+    int64_t width;
+} cpu_asks;
+
+CPU_INLINE cpu_asks cpu_asks_of(const ref_attend *t, int64_t ahead, int32_t heads, int64_t rows)
+{
+    return (cpu_asks){ ahead, LANES == 8 && heads == t->heads && ahead == BLOCK * t->width ? rows : 0, t->width };
+}
+
+/* With edge e's columns from `at` on, x, of which as many as `vectors` vectors of each row are asked for one row after another. */
+CPU_INLINE void cpu_ask_piece(const float *x, cpu_asks asks, int64_t at, int64_t e, int64_t piece, int vectors)
+{
+    const int along = LANES == 8 && asks.rows;
+    cpu_ask(x, asks.ahead + (along ? (asks.rows - 1) * at + e * (piece - asks.width) : 0), vectors);
 }
 
 /* For a block that a run fills and does not end with. */
@@ -169,7 +190,7 @@ CPU_INLINE vec cpu_dot_four(const vec *q, const float *const *x, int64_t at, con
 }
 
 /* Heads of at most SLICE vectors: q stays in registers. w[QUADS i]: edges 4 i .. 4 i + 3. */
-CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x, int64_t at, int64_t ahead,
+CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x, int64_t at, cpu_asks asks,
                                 const float *const *r, int32_t count, int vectors, int whole, lanes end)
 {
     vec q[SLICE];
@@ -177,16 +198,18 @@ CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x
     for (int i = 0; i < vectors; i++) q[i] = cpu_piece(from, i, vectors, whole, end);
     for (; e + 4 <= count; e += 4, w += QUADS) {
         *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 4, vectors, whole, end);
-        for (int j = 0; ahead && j < 4; j++) cpu_ask(x[e + j] + at, ahead, vectors);
+        for (int j = 0; asks.ahead && j < 4; j++)
+            cpu_ask_piece(x[e + j] + at, asks, at, e + j, vectors * LANES, vectors);
     }
     if (count - e == 1) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 1, vectors, whole, end);
     else if (count - e == 2) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 2, vectors, whole, end);
     else if (count - e == 3) *w = cpu_dot_four(q, x + e, at, r ? r + e : NULL, 3, vectors, whole, end);
 }
 
-static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, int64_t at, const float *const *r,
-                                 int32_t dim, int32_t count)
+static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, int64_t at, cpu_asks asks,
+                                 const float *const *r, int32_t dim, int32_t count)
 {
+    const int ask = LANES == 8 && asks.ahead; /* at 16 heads of this width are not asked for */
     const float *row[4], *label[4];
     vec part[SLICE];
     for (int32_t e = 0; e < count; e += 4, w += QUADS) {
@@ -201,23 +224,25 @@ static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, 
     if (r) cpu_dot_slice(sum, part, label, i, 4, vectors, whole, cut.end)
             CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
+            for (int j = 0; ask && e + 4 <= count && j < 4; j++)
+                cpu_ask_piece(row[j] + at + i, asks, at + i, e + j, cut.vectors * LANES, cut.vectors);
         }
         *w = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     }
 }
 
 /* One head: w[QUADS i] <- partial sums of q . (x[e][at ..] + r[e]) of the edges 4 i .. 4 i + 3. */
-static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64_t at, int64_t ahead, const float *const *r,
+static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64_t at, cpu_asks asks, const float *const *r,
                             int32_t dim, int32_t count)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
     if (dim > SLICE * LANES) {
-        cpu_dots_wide(w, q, x, at, r, dim, count);
+        cpu_dots_wide(w, q, x, at, asks, r, dim, count);
         return;
     }
     for (int32_t i = 0; dim == 0 && i < cpu_quads(count); i++) w[QUADS * i] = vec_zero();
-#define PLAIN(vectors, whole)    cpu_dots_narrow(w, q, x, at, ahead, NULL, count, vectors, whole, cut.end)
-#define LABELLED(vectors, whole) cpu_dots_narrow(w, q, x, at, ahead, r, count, vectors, whole, cut.end)
+#define PLAIN(vectors, whole)    cpu_dots_narrow(w, q, x, at, asks, NULL, count, vectors, whole, cut.end)
+#define LABELLED(vectors, whole) cpu_dots_narrow(w, q, x, at, asks, r, count, vectors, whole, cut.end)
     if (r) CPU_BY_CUT(cut, LABELLED)
     else CPU_BY_CUT(cut, PLAIN)
 #undef PLAIN
@@ -228,13 +253,14 @@ static inline void cpu_dots(vec *w, const float *q, const float *const *x, int64
 static inline void cpu_head_dots(const ref_attend *t, float *s, const float *q, const float *const *x, int64_t ahead,
                                  const float *const *r, int32_t first, int32_t heads, int32_t count)
 {
+    const cpu_asks asks = cpu_asks_of(t, ahead, heads, NEAR);
     vec w[NEAR * QUADS / 4];
     for (int32_t e = 0; e < count; e += NEAR) {
         const int32_t near = count - e < NEAR ? count - e : NEAR;
         for (int32_t h = 0; h < heads; h += QUADS) {
             for (int32_t j = 0; j < QUADS; j++) {
                 const int64_t at = (int64_t)(first + h + j) * t->dim;
-                if (h + j < heads) cpu_dots(w + j, q + at, x + e, at, ahead, r ? r + e : NULL, t->dim, near);
+                if (h + j < heads) cpu_dots(w + j, q + at, x + e, at, asks, r ? r + e : NULL, t->dim, near);
                 else
                     for (int32_t i = 0; i < cpu_quads(near); i++) w[QUADS * i + j] = vec_zero();
             }
@@ -250,7 +276,7 @@ static inline void cpu_label_dots(const ref_attend *t, float *dots, const float 
     vec w[QUADS];
     for (int32_t h = 0; h < heads; h += QUADS) {
         for (int32_t j = 0; j < QUADS; j++) {
-            if (h + j < heads) cpu_dots(w + j, q + (int64_t)(first + h + j) * t->dim, &r, 0, 0, NULL, t->dim, 1);
+            if (h + j < heads) cpu_dots(w + j, q + (int64_t)(first + h + j) * t->dim, &r, 0, (cpu_asks){ 0, 0, 0 }, NULL, t->dim, 1);
             else w[j] = vec_zero();
         }
         vec_store(dots + 4 * h, vec_fold(w)); /* the dot product stands in the first lane of four */
@@ -283,7 +309,7 @@ static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const
 
 /* y <- *keep y + sum_e p_e x[e][at ..], y not read where keep is NULL; p_e as scores of one head stand. Sums of even and of odd edges
  * hide the latency of the multiplication. */
-CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int64_t ahead,
+CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x, int64_t at, cpu_asks asks,
                               int32_t count, int vectors, int whole, lanes end)
 {
     vec even[SLICE], odd[SLICE];
@@ -291,7 +317,8 @@ CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const
     for (int j = 0; j < vectors; j++) even[j] = odd[j] = vec_zero();
     for (int j = 0; keep && j < vectors; j++) even[j] = vec_mul(vec_all(*keep), cpu_piece(y, j, vectors, whole, end));
     for (; e + 4 <= count; e += 4, p += LANES) {
-        for (int i = 0; ahead && i < 4; i++) cpu_ask(x[e + i] + at, ahead, vectors);
+        for (int i = 0; asks.ahead && i < 4; i++)
+            cpu_ask_piece(x[e + i] + at, asks, at, e + i, vectors * LANES, vectors);
         for (int i = 0; i < 4; i += 2) {
             for (int j = 0; j < vectors; j++)
                 even[j] = vec_fma(vec_all(p[i]), cpu_piece(x[e + i] + at, j, vectors, whole, end), even[j]);
@@ -305,12 +332,12 @@ CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const
     for (int j = 0; j < vectors; j++) cpu_put_piece(y, j, vectors, whole, end, vec_add(even[j], odd[j]));
 }
 
-static inline void cpu_mix(float *y, const float *keep, const float *p, const float *const *x, int64_t at, int64_t ahead,
+static inline void cpu_mix(float *y, const float *keep, const float *p, const float *const *x, int64_t at, cpu_asks asks,
                            int32_t dim, int32_t count)
 {
     for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-#define SLICE_OF(vectors, whole) cpu_mix_slice(y + i, keep, p, x, at + i, ahead, count, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole) cpu_mix_slice(y + i, keep, p, x, at + i, asks, count, vectors, whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }

@@ -99,23 +99,25 @@ static void add_labels(const back_row *x, int32_t j, const ref_label_sums *sums)
 static void add_queries(const back_row *x, int32_t j)
 {
     static const float one = 1;
+    static const cpu_asks none = { 0, 0, 0 };
     const ref_attend *t = x->t;
     const int64_t at = (int64_t)(x->first + j) * t->dim;
     float *dq = (float *)t->args->dq + x->row * t->width + at;
-    cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, 0, t->dim, x->block->count);
-    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, 0, t->dim, 1);
-    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, 0, t->dim, x->block->count);
+    cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, none, t->dim, x->block->count);
+    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, none, t->dim, 1);
+    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, none, t->dim, x->block->count);
 }
 
-/* Of one edge's row of dK or dV the columns from .. of all heads: y += share from_row. */
-CPU_INLINE void add_source(const back_row *x, const float *share, const float *row, float *y, int32_t from, int vectors,
-                           int whole, lanes end)
+/* Of edge e's row of dK or dV the columns from .. of all heads: y += share from_row. */
+CPU_INLINE void add_source(const back_row *x, int32_t e, const float *share, const float *row, float *y, int32_t from,
+                           int vectors, int whole, lanes end)
 {
     const int32_t dim = x->t->dim;
+    const cpu_asks asks = cpu_asks_of(x->t, x->block->ahead, x->heads, BLOCK);
     for (int32_t j = 0; j < x->heads; j++) {
         const int64_t at = (int64_t)(x->first + j) * dim + from;
         const vec p = vec_all(share[cpu_place(0, j)]);
-        if (x->block->ahead) cpu_ask(y + at, x->block->ahead, vectors);
+        if (asks.ahead) cpu_ask_piece(y + at, asks, at, e, vectors * LANES, vectors);
         for (int v = 0; v < vectors && !x->dead[j]; v++)
             cpu_put_piece(
                 y + at, v, vectors, whole, end,
@@ -146,7 +148,7 @@ static void add_sources(const back_row *x, int values, const cpu_spread_plan *sp
         const cpu_cut cut = cpu_cut_at(x->t->dim, i);
 #define SLICE_OF(vectors, whole)                                                                                            \
     for (int32_t e = 0; e < x->block->count; e++)                                                                           \
-        if (y[e]) add_source(x, share + cpu_place(e, 0), row, y[e], i, vectors, whole, cut.end)
+        if (y[e]) add_source(x, e, share + cpu_place(e, 0), row, y[e], i, vectors, whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }

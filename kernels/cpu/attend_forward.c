@@ -89,6 +89,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads + first,
           s[GROUPS * SCORES], share[4 * HEADS];
     const int32_t quads = cpu_quads(block->count);
+    const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
     cpu_scores(t, block, q, first, heads, s);
     keep_scores(t, row, block, first, heads, s);
     for (int32_t h = 0; h < heads; h += QUADS) {
@@ -101,7 +102,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
         if (share[4 * j] == 0) memset(out + at, 0, sizeof(float) * (size_t)t->dim);
-        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, block->ahead, t->dim, block->count);
+        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, asks, t->dim, block->count);
     }
 }
 
@@ -119,6 +120,7 @@ static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads,
                          cpu_softmax *state, float *out, int fresh)
 {
+    const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
     float s[GROUPS * SCORES], share[4 * HEADS];
     for (int g = 0; fresh && g < GROUPS; g++) state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     cpu_scores(t, block, (const float *)t->args->q + row * t->width, first, heads, s);
@@ -128,8 +130,7 @@ static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *bloc
     drop(t, row, block, first, heads, s);
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
-        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, block->ahead, t->dim,
-                block->count);
+        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, asks, t->dim, block->count);
     }
 }
 
