@@ -14,7 +14,7 @@ enum {
     BAND_ROWS = 4,
     BAND_EDGES = 32,       /* of a row at most: with more of them tiles are as good */
     BAND_STRIPES = 16,     /* at most */
-    BAND_WIDE = LANES / 4, /* vectors of a row that are worked on at once: those of BAND_ROWS rows stand in registers */
+    BAND_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once: BAND_ROWS rows of them stand in registers */
     BAND_SCORES = BAND_EDGES * BAND_ROWS,
     BAND_VECTORS = BAND_SCORES / LANES
 };
@@ -51,12 +51,37 @@ int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t fi
 #define CPU_UNROLL _Pragma("GCC unroll 16")
 
 /* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads
- * for the first time it asks for that of a later band. */
-enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */ };
+ * for the first time it asks for one of a later band: at 16 lanes for that of the same place, at 8 for the next in the order of addresses,
+ * where all heads are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows: docs/kernels-tried.md.) */
+enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */, BAND_ASKS_ALONG = LANES == 8 };
 
-static inline int64_t cpu_band_ahead(const ref_attend *t)
+typedef struct cpu_band_asks { /* for the same columns of BAND_ROWS rows, row 0's at hand */
+    int64_t ahead;        /* numbers from there to what is asked for; 0: nothing is */
+    int64_t width;        /* and from row to row */
+} cpu_band_asks;
+
+/* `heads`: so many are at work. */
+static inline int64_t cpu_band_ahead(const ref_attend *t, int32_t heads)
 {
-    return t->edges->rows * t->width < ASK_LEAST ? 0 : BAND_AHEAD * t->width;
+    if (t->edges->rows * t->width < ASK_LEAST || (BAND_ASKS_ALONG && heads < t->heads)) return 0;
+    return BAND_AHEAD * t->width;
+}
+
+/* Along rows: the pieces that BAND_ROWS rows have from column `at` on are as many lines as stand side by side in a later band from its number
+ * BAND_ROWS at on. */
+CPU_INLINE cpu_band_asks cpu_band_asks_of(int64_t ahead, int64_t at, int64_t width)
+{
+    return (cpu_band_asks){ BAND_ASKS_ALONG && ahead ? ahead + (BAND_ROWS - 1) * at : ahead, width };
+}
+
+/* With row r's `vectors` vectors of columns; x: row 0's. */
+CPU_INLINE void cpu_ask_row(const float *x, int r, cpu_band_asks asks, int vectors)
+{
+    const int piece = vectors > 1 ? vectors * LANES : ASK_LINE;
+    if (!BAND_ASKS_ALONG) cpu_ask(x + r * asks.width, asks.ahead, vectors);
+    else
+        for (int i = (r * piece + ASK_LINE - 1) / ASK_LINE * ASK_LINE; i < (r + 1) * piece; i += ASK_LINE)
+            cpu_ask(x, asks.ahead + i, 1);
 }
 
 /* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
@@ -71,14 +96,15 @@ typedef struct cpu_places {
 /* Whether a band's scores are worked out along its one stripe (band_round.h), not place by place. */
 static inline int cpu_by_rounds(const ref_attend *t, const cpu_band *band)
 {
-    return LANES == 16 && band->stripes == 1 && band->stripe->move == 1 && band->edges > QUADS && t->dim <= SLICE * LANES;
+    const int fits = LANES == 8 || t->dim <= SLICE * LANES;
+    return fits && band->stripes == 1 && band->stripe->move == 1 && band->edges > QUADS;
 }
 
 /* By rounds the first place alone. */
-static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, cpu_places *to)
+static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, int32_t heads, cpu_places *to)
 {
     const int first = cpu_by_rounds(t, band);
-    to->ahead = cpu_band_ahead(t);
+    to->ahead = cpu_band_ahead(t, heads);
     for (int32_t i = 0; i < band->stripes; i++) {
         const cpu_stripe *s = &band->stripe[i];
         const gsa_part *part = &t->args->parts[s->kind];
@@ -122,12 +148,12 @@ CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const fl
 }
 
 /* For one vector of columns. */
-CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e, int64_t width,
-                             int places, int diagonal)
+CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e, cpu_band_asks asks, int places,
+                             int diagonal)
 {
-    for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask(q + r * width, p->ahead, 1);
+    for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask_row(q, r, asks, 1);
     for (int i = diagonal ? places - 1 : 0; i < places; i++)
-        for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask(x[i] + r * width, p->ahead, 1);
+        for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask_row(x[i], r, asks, 1);
 }
 
 /* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of two in memory. */
@@ -143,7 +169,8 @@ CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e
     for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
         cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole, lanes_first(left < LANES ? left : LANES));
-        if (p->ahead && left / LANES % (ASK_LINE / LANES) == 0) cpu_band_ask(q, from, p, e, width, places, diagonal);
+        if (p->ahead && left / LANES % (ASK_LINE / LANES) == 0)
+            cpu_band_ask(q, from, p, e, cpu_band_asks_of(p->ahead, at + dim - left, width), places, diagonal);
         CPU_UNROLL
         for (int i = 0; i < places; i++) from[i] += LANES;
     }
@@ -221,10 +248,10 @@ CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const 
 }
 
 /* One place: each row reads one row of x. */
-CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, int64_t ahead,
+CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, cpu_band_asks asks,
                                    int vectors, int whole, lanes end)
 {
-    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask(x + r * move, ahead, vectors);
+    for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(x, r, asks, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -233,20 +260,20 @@ CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, 
 
 /* `count` places from p on, which read along x. */
 CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t width,
-                                    int64_t ahead, int32_t count, int vectors, int whole, lanes end)
+                                    cpu_band_asks asks, int32_t count, int vectors, int whole, lanes end)
 {
     const float *fresh = x + (count - 1) * width;
     cpu_band_add(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
-    if (ahead) cpu_ask(fresh, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 0, asks, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 1, asks, vectors);
     x += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_add(y, p, x, 1, 3, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + 2 * width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 2, asks, vectors);
     cpu_band_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + 3 * width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 3, asks, vectors);
     cpu_band_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
 }
 
@@ -273,39 +300,41 @@ CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WI
 }
 
 /* One place: each row gives to one row of y, all of them to the same where move is 0. */
-CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, int64_t ahead, vec x[BAND_ROWS][BAND_WIDE],
+CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, cpu_band_asks asks, vec x[BAND_ROWS][BAND_WIDE],
                                     int vectors, int whole, lanes end)
 {
-    for (int r = 0; ahead && r < BAND_ROWS; r++) cpu_ask(y + r * move, ahead, vectors);
+    for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(y, r, asks, vectors);
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_give(y + move, p + 4, x, 1, 1, vectors, whole, end);
     cpu_band_give(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
     cpu_band_give(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
 }
 
-CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, int64_t ahead, int32_t count,
+CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cpu_band_asks asks, int32_t count,
                                      vec x[BAND_ROWS][BAND_WIDE], int vectors, int whole, lanes end)
 {
     const float *fresh = y + (count - 1) * width;
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
-    if (ahead) cpu_ask(fresh, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 0, asks, vectors);
     cpu_band_give(y + width, p + 4, x, 0, 1, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 1, asks, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
     y += 3 * width, p += 12;
     for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_give(y, p, x, 1, 3, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + 2 * width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 2, asks, vectors);
     cpu_band_give(y + width, p + 4, x, 2, 3, vectors, whole, end);
-    if (ahead) cpu_ask(fresh + 3 * width, ahead, vectors);
+    if (asks.ahead) cpu_ask_row(fresh, 3, asks, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
 }
 
-/* CALL(from, vectors, whole, end) for the slices of a head's columns. */
+/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2 and 2, not 3 and 1. */
 #define CPU_BY_BAND_SLICE(dim, CALL)                                                                                        \
     do {                                                                                                                    \
         int32_t from = 0;                                                                                                   \
-        for (; from + BAND_WIDE * LANES <= (dim); from += BAND_WIDE * LANES) CALL(from, BAND_WIDE, 1, lanes_first(0));      \
+        for (; from + BAND_WIDE * LANES <= (dim) && (BAND_WIDE != 3 || ((dim)-from) / LANES != 4); from += BAND_WIDE * LANES) \
+            CALL(from, BAND_WIDE, 1, lanes_first(0));                                                                       \
+        for (; BAND_WIDE == 3 && from + 2 * LANES <= (dim); from += 2 * LANES) CALL(from, 2, 1, lanes_first(0));            \
         for (; from + LANES <= (dim); from += LANES) CALL(from, 1, 1, lanes_first(0));                                      \
         if (from < (dim)) CALL(from, 1, 0, lanes_first((dim)-from));                                                        \
     } while (0)

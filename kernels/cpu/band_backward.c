@@ -23,7 +23,7 @@ static int has_dead(const ref_attend *t, int64_t row)
 }
 
 /* In each quad: a_r . b_r of the rows. */
-static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, int64_t ahead)
+static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, const cpu_places *places, int64_t at)
 {
     vec sum[BAND_ROWS], w[QUADS];
     CPU_UNROLL
@@ -33,7 +33,8 @@ static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, 
         CPU_UNROLL
         for (int r = 0; r < BAND_ROWS; r++)
             sum[r] = vec_fma(vec_load_first(a + r * width + i, end), vec_load_first(b + r * width + i, end), sum[r]);
-        for (int r = 0; ahead && i % ASK_LINE == 0 && r < BAND_ROWS; r++) cpu_ask(a + r * width + i, ahead, 1);
+        const cpu_band_asks asks = cpu_band_asks_of(places->ahead, at + i, width);
+        for (int r = 0; asks.ahead && i % ASK_LINE == 0 && r < BAND_ROWS; r++) cpu_ask_row(a + i, r, asks, 1);
     }
     w[0] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     for (int i = 1; i < QUADS; i++) w[i] = w[0];
@@ -47,13 +48,13 @@ static void slopes(back_band *x, const int32_t head[QUADS])
     vec lse[QUADS], inner[QUADS], p[QUADS], g[QUADS];
     CPU_UNROLL
     for (int j = 0; j < QUADS; j++) {
-        const int64_t at = x->band->row * x->t->width + (int64_t)(x->first + head[j]) * x->t->dim;
+        const int64_t column = (int64_t)(x->first + head[j]) * x->t->dim, at = x->band->row * x->t->width + column;
         const float *l = (const float *)args->lse + x->band->row * x->t->heads + x->first + head[j];
         float each[LANES] = { 0 };
         for (int r = 0; r < BAND_ROWS; r++) each[r] = l[(int64_t)r * x->t->heads];
         lse[j] = vec_quad(vec_load(each), 0);
         inner[j] =
-            row_dots((const float *)args->out + at, (const float *)args->dout + at, x->t->width, x->t->dim, x->k.ahead);
+            row_dots((const float *)args->out + at, (const float *)args->dout + at, x->t->width, x->t->dim, &x->k, column);
     }
     for (int32_t i = 0; i < x->stride; i += LANES) {
         CPU_UNROLL
@@ -103,17 +104,18 @@ CPU_INLINE void query_slice(const back_band *x, float *dq, const float *ds, int6
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
-    for (int r = 0; x->k.ahead && r < BAND_ROWS; r++) cpu_ask(dq + r * width + from, x->k.ahead, vectors);
+    const cpu_band_asks none = { 0, 0 }, asks = cpu_band_asks_of(x->k.ahead, at + from, width);
+    for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(dq + from, r, asks, vectors);
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *s = &x->band->stripe[i];
         const float *p = ds + s->place * BAND_ROWS, *k = x->k.x[s->place] + at + from;
-        if (cpu_is_long(s)) cpu_band_add_stripe(y, p, k, width, 0, s->count, vectors, whole, end);
+        if (cpu_is_long(s)) cpu_band_add_stripe(y, p, k, width, none, s->count, vectors, whole, end);
         else
             for (int32_t e = 0; e < s->count; e++)
-                cpu_band_add_place(y, p + e * BAND_ROWS, k + e * width, s->move * width, 0, vectors, whole, end);
+                cpu_band_add_place(y, p + e * BAND_ROWS, k + e * width, s->move * width, none, vectors, whole, end);
     }
     for (int32_t e = 0; x->t->r && e < x->band->edges; e++)
-        cpu_band_add_place(y, ds + e * BAND_ROWS, x->r.x[e] + from, 0, 0, vectors, whole, end);
+        cpu_band_add_place(y, ds + e * BAND_ROWS, x->r.x[e] + from, 0, none, vectors, whole, end);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -126,6 +128,7 @@ CPU_INLINE void source_slice(const back_band *x, int values, const float *row, c
                              int whole, lanes end)
 {
     const int64_t width = x->t->width;
+    const cpu_band_asks none = { 0, 0 }, asks = cpu_band_asks_of(x->k.ahead, at, width);
     vec of[BAND_ROWS][BAND_WIDE];
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
@@ -137,11 +140,11 @@ CPU_INLINE void source_slice(const back_band *x, int values, const float *row, c
         if (!plane) continue;
         const float *share = p + s->place * BAND_ROWS;
         float *y = plane + s->first * width + at;
-        if (cpu_is_long(s)) cpu_band_give_stripe(y, share, width, x->k.ahead, s->count, of, vectors, whole, end);
+        if (cpu_is_long(s)) cpu_band_give_stripe(y, share, width, asks, s->count, of, vectors, whole, end);
         else
             for (int32_t e = 0; e < s->count; e++)
                 cpu_band_give_place(y + e * width, share + e * BAND_ROWS, s->move * width,
-                                    x->k.fresh[s->place + e] ? x->k.ahead : 0, of, vectors, whole, end);
+                                    x->k.fresh[s->place + e] ? asks : none, of, vectors, whole, end);
     }
 }
 
@@ -154,8 +157,8 @@ CPU_INLINE void label_slice(const back_band *x, const float *q, const float *ds,
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) of[r][v] = cpu_piece(q + r * x->t->width + from, v, vectors, whole, end);
     for (int32_t e = 0; e < x->band->edges; e++)
-        cpu_band_give_place(x->sums->dr + (int64_t)x->band->label[e] * x->t->dim + from, ds + e * BAND_ROWS, 0, 0, of,
-                            vectors, whole, end);
+        cpu_band_give_place(x->sums->dr + (int64_t)x->band->label[e] * x->t->dim + from, ds + e * BAND_ROWS, 0,
+                            (cpu_band_asks){ 0, 0 }, of, vectors, whole, end);
 }
 
 static void add_label_bias(const back_band *x, const float *slope, int32_t head)
@@ -194,8 +197,8 @@ int GSA_CPU(band_backward)(const ref_attend *t, const cpu_band *band, int32_t fi
     back_band x;
     if (has_dead(t, band->row)) return 0; /* of all heads, for which ones are at work depends on the number of threads */
     x.t = t, x.band = band, x.sums = sums, x.stride = cpu_band_vectors(band) * LANES;
-    cpu_places_of(t, band, 0, &x.k);
-    cpu_places_of(t, band, 1, &x.v);
+    cpu_places_of(t, band, 0, last - first, &x.k);
+    cpu_places_of(t, band, 1, last - first, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
     for (x.first = first; x.first < last; x.first += HEADS) {
         x.heads = last - x.first < HEADS ? last - x.first : HEADS;

@@ -112,17 +112,17 @@ CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
+    const cpu_band_asks none = { 0, 0 }, asks = cpu_band_asks_of(x->v.ahead, at, x->t->width);
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *stripe = &x->band->stripe[i];
         const float *p = s + stripe->place * BAND_ROWS, *from = x->v.x[stripe->place] + at;
-        if (cpu_is_long(stripe))
-            cpu_band_add_stripe(y, p, from, x->t->width, x->v.ahead, stripe->count, vectors, whole, end);
+        if (cpu_is_long(stripe)) cpu_band_add_stripe(y, p, from, x->t->width, asks, stripe->count, vectors, whole, end);
         else
             for (int32_t e = 0; e < stripe->count; e++)
                 cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
-                                   x->v.fresh[stripe->place + e] ? x->v.ahead : 0, vectors, whole, end);
+                                   x->v.fresh[stripe->place + e] ? asks : none, vectors, whole, end);
     }
-    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++) cpu_ask(o + r * x->t->width, x->v.ahead, vectors);
+    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++) cpu_ask_row(o, r, asks, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -156,8 +156,8 @@ void GSA_CPU(band_forward)(const ref_attend *t, const cpu_band *band)
 {
     forward_band x;
     x.t = t, x.band = band, x.stride = cpu_band_vectors(band) * LANES;
-    cpu_places_of(t, band, 0, &x.k);
-    cpu_places_of(t, band, 1, &x.v);
+    cpu_places_of(t, band, 0, t->heads, &x.k);
+    cpu_places_of(t, band, 1, t->heads, &x.v);
     if (t->r) cpu_label_places_of(t, band, &x.r);
     x.stream = cpu_streams(t);
     for (x.first = 0; x.first < t->heads; x.first += HEADS) {

@@ -86,15 +86,88 @@ CPU_INLINE void cpu_band_rounds(float *s, const cpu_rounds *a, float scale, int 
     vec_store(s, vec_mul(vec_all(scale), vec_pick(before, first, picks_load(behind[left - 1]))));
 }
 
-/* Not inlined: it is called for each head and band, and its code is large. */
-static __attribute__((noinline)) void cpu_band_rounds_of(float *s, const float *q, const float *x, const cpu_places *p,
+/* Not inlined: it is called for each head and band, and its code is large. `at`: the head's first column. */
+static __attribute__((noinline)) void cpu_band_rounds_of(float *s, const float *q, const cpu_places *p, int64_t at,
                                                          int32_t count, int64_t width, int32_t dim, float scale)
 {
-    const cpu_rounds a = { q, x, width, p->ahead, count };
+    const cpu_rounds a = { q, p->x[0] + at, width, p->ahead, count };
     const cpu_cut cut = cpu_cut_at(dim, 0);
 #define ROUNDS_OF(vectors, whole) cpu_band_rounds(s, &a, scale, vectors, whole, cut.end)
     CPU_BY_CUT(cut, ROUNDS_OF)
 #undef ROUNDS_OF
+}
+#else
+
+/* At 8 lanes the rows of q are read with each two rows of x, for which the registers have room: 6 vectors read for 8 multiplications. Rounds are
+ * kept in memory, so that the places come out of it by reading along its diagonals. */
+typedef struct cpu_rounds {
+    const float *q, *x; /* of row 0, of its first place */
+    int64_t width, at;  /* at: of the head's first column */
+    const cpu_places *places;
+    int32_t count, dim;
+} cpu_rounds;
+
+enum { ROUND_LATER = BAND_ROWS - 1 /* from this round on all rows meet the same row of x */ };
+
+/* `rounds` rounds, one or two, from `first` on; first = turn up to ROUND_LATER. Lane 4 i + r: q_r . x of round first + i. */
+CPU_INLINE vec cpu_band_two_rounds(const cpu_rounds *a, int32_t first, int turn, int rounds, int asks, int whole)
+{
+    const float *q = a->q, *x = a->x + first * a->width;
+    vec sum[2][BAND_ROWS], near[2], far[2], w[2];
+    CPU_UNROLL
+    for (int i = 0; i < 2; i++) CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
+    for (int32_t left = a->dim; left > 0; left -= LANES, q += LANES, x += LANES) {
+        const lanes end = lanes_first(left < LANES ? left : LANES);
+        CPU_UNROLL
+        for (int i = 0; i < rounds; i++) {
+            near[i] = vec_held(cpu_piece(x + i * a->width, 0, 1, whole, end));
+            if (turn + i < ROUND_LATER) far[i] = vec_held(cpu_piece(x + (a->count + i) * a->width, 0, 1, whole, end));
+        }
+        CPU_UNROLL
+        for (int r = 0; r < BAND_ROWS; r++) {
+            const vec row = vec_held(cpu_piece(q + r * a->width, 0, 1, whole, end));
+            CPU_UNROLL
+            for (int i = 0; i < rounds; i++) sum[i][r] = vec_fma(row, r <= turn + i ? near[i] : far[i], sum[i][r]);
+        }
+        if (asks && a->places->ahead && left / LANES % (ASK_LINE / LANES) == 0) {
+            const cpu_band_asks to = cpu_band_asks_of(a->places->ahead, a->at + a->dim - left, a->width);
+            const float *fresh = a->x + (a->count - 1) * a->width + (a->dim - left);
+            for (int r = 0; first == 0 && r < BAND_ROWS; r++) cpu_ask_row(q, r, to, 1);
+            for (int r = 0; first > 0 && r < BAND_ROWS; r++) cpu_ask_row(fresh, r, to, 1);
+        }
+    }
+    CPU_UNROLL
+    for (int i = 0; i < 2; i++)
+        w[i] = i < rounds ? vec_sum_fours(sum[i][0], sum[i][1], sum[i][2], sum[i][3]) : vec_zero();
+    return vec_fold(w);
+}
+
+CPU_INLINE vec cpu_band_rounds_from(const cpu_rounds *a, int32_t first, int turn, int asks, int whole)
+{
+    return a->count - first > 1 ? cpu_band_two_rounds(a, first, turn, 2, asks, whole)
+                                : cpu_band_two_rounds(a, first, turn, 1, asks, whole);
+}
+
+/* s[place][r] <- scale q_r . x of one stripe and head; what stands behind the last place is written too, to the end of its vector. */
+CPU_INLINE void cpu_band_rounds(float *s, const cpu_rounds *a, float scale, int whole)
+{
+    float each[BAND_SCORES + 4 * BAND_ROWS + LANES]; /* [round][r], and behind the last round the first ones once more */
+    const vec by = vec_all(scale), first = vec_mul(by, cpu_band_two_rounds(a, 0, 0, 2, 1, whole)),
+              second = vec_mul(by, cpu_band_rounds_from(a, 2, 2, 1, whole));
+    vec_store(each, first), vec_store(each + LANES, second);
+    for (int32_t g = 4; g < a->count; g += 2)
+        vec_store(each + BAND_ROWS * g, vec_mul(by, cpu_band_rounds_from(a, g, ROUND_LATER, 0, whole)));
+    vec_store(each + BAND_ROWS * a->count, first), vec_store(each + BAND_ROWS * a->count + LANES, second);
+    for (int32_t e = 0; e < a->count; e += QUADS) vec_store(s + BAND_ROWS * e, vec_diagonals(each + BAND_ROWS * e));
+}
+
+static __attribute__((noinline)) void cpu_band_rounds_of(float *s, const float *q, const cpu_places *p, int64_t at,
+                                                         int32_t count, int64_t width, int32_t dim, float scale)
+{
+    const cpu_rounds a = { q, p->x[0] + at, width, at, p, count, dim };
+    if (dim % LANES) cpu_band_rounds(s, &a, scale, 0);
+    else cpu_band_rounds(s, &a, scale, 1);
 }
 #endif
 
@@ -102,12 +175,7 @@ static __attribute__((noinline)) void cpu_band_rounds_of(float *s, const float *
 static inline void cpu_band_scores(float *s, const ref_attend *t, const cpu_band *band, const float *q, const cpu_places *p,
                                    int64_t at, float scale)
 {
-#if GSA_CPU_LANES == 16
-    if (cpu_by_rounds(t, band)) {
-        cpu_band_rounds_of(s, q, p->x[0] + at, p, band->edges, t->width, t->dim, scale);
-        return;
-    }
-#endif
-    cpu_band_dots(s, q, p, band->edges, at, t->width, t->dim, scale);
+    if (cpu_by_rounds(t, band)) cpu_band_rounds_of(s, q, p, at, band->edges, t->width, t->dim, scale);
+    else cpu_band_dots(s, q, p, band->edges, at, t->width, t->dim, scale);
 }
 #endif

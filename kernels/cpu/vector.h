@@ -211,6 +211,11 @@ static inline vec vec_quads_of(float a, float b, float c, float d)
     return _mm256_set_m128(x, x);
 }
 static inline void vec_stream(float *at, vec x) { _mm256_stream_ps(at, x); }
+static inline vec vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows of 4 */
+{
+    const vec even = _mm256_blend_ps(_mm256_loadu_ps(of), _mm256_loadu_ps(of + 4), 0x22);
+    return _mm256_blend_ps(even, _mm256_blend_ps(_mm256_loadu_ps(of + 8), _mm256_loadu_ps(of + 12), 0x88), 0xCC);
+}
 static inline vec vec_quad(vec x, int quad)
 {
     return quad == 0 ? _mm256_permute2f128_ps(x, x, 0x00) : _mm256_permute2f128_ps(x, x, 0x11);
