@@ -17,6 +17,7 @@ typedef struct picks {
 #define VEC_BOTH(call, x)        ((vec){ call((x).low), call((x).high) })
 #define VEC_BOTH_TWO(call, x, y) ((vec){ call((x).low, (y).low), call((x).high, (y).high) })
 #define VEC_EACH(i)              for (int i = 0; i < 16; i++)
+#define VEC_CALLED               static __attribute__((noinline, unused)) /* the kernels unroll: in line these are minutes of compiling */
 
 static inline lanes lanes_first(int n) { return (lanes)((1u << n) - 1u); }
 static inline lanes lanes_of_quads(int n) { return (lanes)(((1u << n) - 1u) * 0x1111u); }
@@ -43,21 +44,21 @@ static inline vec vec_round(vec x)
 }
 
 /* Masks: memory outside them is not touched. */
-static inline vec vec_load_first(const float *at, lanes m)
+VEC_CALLED vec vec_load_first(const float *at, lanes m)
 {
     float x[16] = { 0 };
     VEC_EACH(i)
     if (m >> i & 1) x[i] = at[i];
     return vec_load(x);
 }
-static inline void vec_store_first(float *at, lanes m, vec y)
+VEC_CALLED void vec_store_first(float *at, lanes m, vec y)
 {
     float x[16];
     vec_store(x, y);
     VEC_EACH(i)
     if (m >> i & 1) at[i] = x[i];
 }
-static inline vec vec_keep(lanes m, vec x, vec other)
+VEC_CALLED vec vec_keep(lanes m, vec x, vec other)
 {
     float a[16], b[16];
     vec_store(a, x), vec_store(b, other);
@@ -78,13 +79,13 @@ static inline vec vec_zero_below(vec x, vec value, float least)
 }
 static inline vec vec_unless_zero(vec x, vec value, vec zero) { return vec_keep((lanes)vec_bits_nonzero(x), value, zero); }
 static inline vec vec_if_positive(vec x, vec yes, vec no) { return vec_keep((lanes)VEC_BITS(x, vec_zero(), _CMP_NLE_UQ), yes, no); }
-static inline lanes lanes_of_bit(const uint32_t *words, int bit)
+VEC_CALLED lanes lanes_of_bit(const uint32_t *words, int bit)
 {
     unsigned all = 0;
     VEC_EACH(i) all |= (words[i] >> bit & 1u) << i;
     return (lanes)all;
 }
-static inline lanes lanes_of_quad_bits(const uint32_t *const words[4], const int *bit)
+VEC_CALLED lanes lanes_of_quad_bits(const uint32_t *const words[4], const int *bit)
 {
     unsigned all = 0;
     VEC_EACH(i) all |= (words[i / 4][i % 4] >> bit[i / 4] & 1u) << i;
@@ -92,21 +93,21 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[4], const int
 }
 
 /* Numbers lane by lane. */
-static inline vec vec_scale_two(vec x, vec n)
+VEC_CALLED vec vec_scale_two(vec x, vec n)
 {
     float a[16], b[16];
     vec_store(a, x), vec_store(b, n);
     VEC_EACH(i) a[i] = isnan(b[i]) ? b[i] : ldexpf(a[i], (int)b[i]);
     return vec_load(a);
 }
-static inline vec vec_exponent(vec x)
+VEC_CALLED vec vec_exponent(vec x)
 {
     float a[16];
     vec_store(a, x);
     VEC_EACH(i) a[i] = isfinite(a[i]) ? logbf(a[i]) : a[i];
     return vec_load(a);
 }
-static inline vec vec_mantissa(vec x)
+VEC_CALLED vec vec_mantissa(vec x)
 {
     float a[16];
     vec_store(a, x);
@@ -119,18 +120,18 @@ static inline vec vec_mantissa(vec x)
 }
 
 /* Lanes moved. `from` of a lane: one of a's, or 16 and more: of b's. */
-static inline picks picks_load(const int32_t *from)
+VEC_CALLED picks picks_load(const int32_t *from)
 {
     picks p;
     memcpy(p.from, from, sizeof p.from);
     return p;
 }
-static inline picks picks_after(picks p, int n)
+VEC_CALLED picks picks_after(picks p, int n)
 {
     VEC_EACH(i) p.from[i] += n;
     return p;
 }
-static inline vec vec_pick(vec a, vec b, picks p)
+VEC_CALLED vec vec_pick(vec a, vec b, picks p)
 {
     float x[32], y[16];
     vec_store(x, a), vec_store(x + 16, b);
@@ -138,7 +139,7 @@ static inline vec vec_pick(vec a, vec b, picks p)
     return vec_load(y);
 }
 /* Quads: lane 4 j + i of the result is a lane of quad j of a (or, where `of` says 4 and more, of b); lane l is of quad[l / 4]. */
-static inline vec vec_in_quads(vec a, vec b, int first, int second, int third, int fourth)
+VEC_CALLED vec vec_in_quads(vec a, vec b, int first, int second, int third, int fourth)
 {
     const int of[4] = { first, second, third, fourth };
     float x[16], y[16], z[16];
@@ -146,7 +147,7 @@ static inline vec vec_in_quads(vec a, vec b, int first, int second, int third, i
     VEC_EACH(i) z[i] = of[i % 4] < 4 ? x[i / 4 * 4 + of[i % 4]] : y[i / 4 * 4 + of[i % 4] - 4];
     return vec_load(z);
 }
-static inline vec vec_of_quads(vec a, vec b, int first, int second, int third, int fourth) /* of b: 4 and more */
+VEC_CALLED vec vec_of_quads(vec a, vec b, int first, int second, int third, int fourth) /* of b: 4 and more */
 {
     const int of[4] = { first, second, third, fourth };
     float x[32], z[16];
@@ -163,13 +164,13 @@ static inline vec vec_swap_two(vec x) { return vec_in_quads(x, x, 2, 3, 0, 1); }
 static inline vec vec_turn_halves(vec x) { return vec_of_quads(x, x, 2, 3, 0, 1); }
 static inline vec vec_turn_quarters(vec x) { return vec_of_quads(x, x, 1, 0, 3, 2); }
 static inline vec vec_quad(vec x, int quad) { return vec_of_quads(x, x, quad, quad, quad, quad); }
-static inline vec vec_fold(const vec w[4])
+VEC_CALLED vec vec_fold(const vec w[4])
 {
     const vec a = vec_add(vec_of_quads(w[0], w[1], 0, 1, 4, 5), vec_of_quads(w[0], w[1], 2, 3, 6, 7));
     const vec b = vec_add(vec_of_quads(w[2], w[3], 0, 1, 4, 5), vec_of_quads(w[2], w[3], 2, 3, 6, 7));
     return vec_add(vec_of_quads(a, b, 0, 2, 4, 6), vec_of_quads(a, b, 1, 3, 5, 7));
 }
-static inline void vec_turn_quads(vec w[4])
+VEC_CALLED void vec_turn_quads(vec w[4])
 {
     float x[4][16], y[4][16];
     for (int i = 0; i < 4; i++) vec_store(x[i], w[i]);
@@ -186,25 +187,25 @@ static inline vec vec_quads_of(float a, float b, float c, float d)
     const float x[4] = { a, b, c, d };
     return vec_four(x);
 }
-static inline void vec_put_quads(float *const at[4], vec x)
+VEC_CALLED void vec_put_quads(float *const at[4], vec x)
 {
     float y[16];
     vec_store(y, x);
     for (int i = 0; i < 4; i++) memcpy(at[i], y + 4 * i, sizeof(float) * 4);
 }
-static inline vec vec_of_rows(const float *const x[4])
+VEC_CALLED vec vec_of_rows(const float *const x[4])
 {
     float y[16];
     VEC_EACH(i) y[i] = x[i % 4][i / 4];
     return vec_load(y);
 }
-static inline void vec_to_rows(float *const x[4], vec y)
+VEC_CALLED void vec_to_rows(float *const x[4], vec y)
 {
     float z[16];
     vec_store(z, y);
     VEC_EACH(i) x[i % 4][i / 4] = z[i];
 }
-static inline vec vec_lookup(const float *of, const uint16_t *place)
+VEC_CALLED vec vec_lookup(const float *of, const uint16_t *place)
 {
     float y[16];
     VEC_EACH(i) y[i] = of[16 * place[i] + i];

@@ -74,9 +74,13 @@ static const struct {
     int level;
     void (*exp)(float *y, const float *x, int count);
     void (*log)(float *y, const float *x, int count);
-} probes[] = { { GSA_CPU_AVX2, gsa_cpu_avx2_exp_probe, gsa_cpu_avx2_log_probe },
-               { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe },
-               { GSA_CPU_EMULATED, gsa_cpu_emulated_exp_probe, gsa_cpu_emulated_log_probe } };
+} probes[] = {
+    { GSA_CPU_AVX2, gsa_cpu_avx2_exp_probe, gsa_cpu_avx2_log_probe },
+    { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe },
+#ifdef GSA_HAVE_EMULATED_LEVEL
+    { GSA_CPU_EMULATED, gsa_cpu_emulated_exp_probe, gsa_cpu_emulated_log_probe },
+#endif
+};
 
 START_TEST(exponential_is_close)
 {
