@@ -219,15 +219,30 @@ static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
     return 0;
 }
 
-/* Where items may be cut: not inside of what is worked on together. */
+static int is_dense(const ref_attend *t, int64_t row, gsa_rows *block)
+{
+    return row < t->edges->rows && find_block(t->edges, row, block) && cpu_dense_forward_pays(t, *block);
+}
+
+/* Where items may be cut: not inside of what is worked on together. Tiles and bands end with their block, which band_cut does not know. */
 static int64_t cut(const ref_attend *t, int64_t row)
 {
-    gsa_rows block;
-    if (row < t->edges->rows && find_block(t->edges, row, &block) && cpu_dense_forward_pays(t, block)) {
+    gsa_rows block, next;
+    if (is_dense(t, row, &block)) {
         const int64_t groups = (row - block.first + DENSE_ROWS - 1) / DENSE_ROWS;
         return block.first + ref_smaller(groups * DENSE_ROWS, block.count);
     }
-    return GSA_CPU(band_cut)(t->edges, row);
+    const int64_t at = GSA_CPU(band_cut)(t->edges, row);
+    return at > row && is_dense(t, at - 1, &next) ? next.first : at;
+}
+
+/* The rows of a block of products from `row` on, the first of a group; returns what comes next. */
+static int64_t some_products(const ref_attend *t, int64_t row, int64_t end)
+{
+    const int64_t rows = ref_smaller(DENSE_ROWS, end - row);
+    if (!GSA_CPU(dense_forward)(t, row, rows))
+        for (int64_t i = 0; i < rows; i++) one_row(t, row + i);
+    return row + rows;
 }
 
 static void forward_rows(const forward_job *job, int64_t item)
@@ -239,18 +254,17 @@ static void forward_rows(const forward_job *job, int64_t item)
     cpu_tile tile, behind;
     cpu_reading reading;
     cpu_shelves shelves;
-    gsa_rows block;
+    gsa_rows block = { 0, 0 };
     int dense = 0;
     cpu_start_reading(&reading, 0, t->heads, 0);
     GSA_CPU(bundle_begin)(&shelves, t, 0, t->heads, NULL);
     for (int64_t row = cut(t, item * job->chunk), end = row; row < last;) {
         if (row >= end) {
-            dense = find_block(t->edges, row, &block) && cpu_dense_forward_pays(t, block);
+            dense = is_dense(t, row, &block);
             end = ref_smaller(last, block.first + block.count);
         }
-        const int64_t rows = ref_smaller(DENSE_ROWS, block.first + block.count - row);
-        if (dense && (row - block.first) % DENSE_ROWS == 0 && GSA_CPU(dense_forward)(t, row, rows)) {
-            row += rows;
+        if (dense) {
+            row = some_products(t, row, block.first + block.count);
             continue;
         }
         if (GSA_CPU(bands_at)(t, row, end, swept, band)) {

@@ -185,10 +185,9 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
     for (int64_t r = 0; r < rows; r++, o += x->t->width) {
         float *p = x->p + r * COLUMNS;
         vec top = vec_all(fresh ? -FLT_MAX : state->top[r]), sum = vec_zero();
-        vec_store(p + last,
-                  vec_keep(end, vec_load(p + last), vec_all(-INFINITY))); /* no score stands beyond the last column */
         for (int64_t i = 0; i < columns; i += LANES) {
-            const vec s = vec_mul(scale, vec_load(p + i));
+            vec s = vec_mul(scale, vec_load(p + i));
+            if (i == last) s = vec_keep(end, s, vec_all(-INFINITY)); /* no score stands beyond the last column */
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));

@@ -384,6 +384,78 @@ START_TEST(whole_examples_that_are_not_finite)
 }
 END_TEST
 
+/* A block of matrix products behind one of few rows: where items of threads end, which other example is in the batch, and what is not finite
+ * in one row (taint: q of the products' first) change no bit of another. */
+static void attend_behind(const float *const *x, float *out, int level, int threads, int examples, int32_t before)
+{
+    enum { WHOLE = 300, HEADS = 2, DIM = 128 };
+    static float lse[2 * (WHOLE + 20) * HEADS];
+    const int64_t part_rows[] = { (int64_t)examples * WHOLE };
+    int64_t first[6];
+    rig r = { 0 };
+    for (int i = 0; i <= examples; i++)
+        first[i] = (int64_t)i * before, first[examples + 1 + i] = (int64_t)examples * before + (int64_t)i * WHOLE;
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level, threads, &r.b, NULL), GSA_OK);
+    edges_begin(&r.maker, 1, part_rows, 1);
+    for (int kind = 0; kind < 2; kind++)
+        for (int32_t e = 0; e < examples; e++)
+            for (int32_t i = 0; i < (kind ? WHOLE : before); i++) {
+                edges_row(&r.maker, e, kind ? before + i : i);
+                edges_run(&r.maker, (gsa_run){ e * WHOLE, kind ? WHOLE : 20, 1, 0, 0, 0 });
+            }
+    edges_done(&r.maker, examples, 2, first);
+    rig_graph(&r);
+    const gsa_part parts[GSA_MAX_KINDS] = { { x[1], x[2], NULL, NULL } };
+    const gsa_attend_args args = { .edges = &r.device,
+                                   .heads = HEADS,
+                                   .head_dim = DIM / HEADS,
+                                   .scale = 0.125,
+                                   .q = x[0],
+                                   .parts = parts,
+                                   .out = out,
+                                   .lse = lse };
+    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    edges_unload(r.b, &r.device);
+    edges_free(&r.maker);
+    gsa_backend_release(r.b);
+}
+
+START_TEST(products_behind_other_rows)
+{
+    enum { WHOLE = 300, DIM = 128, COUNT = 2 * (WHOLE + 20) * DIM };
+    static const int32_t before[] = { 10, 15, 16, 3 };
+    static const int threads[] = { 1, 2, 3, 8, 16 };
+    static float x[3][COUNT], lone[3][COUNT], clean[COUNT], out[COUNT];
+    const float *const all[] = { x[0], x[1], x[2] }, *const one[] = { lone[0], lone[1], lone[2] };
+    const int32_t few = before[_i];
+    gsa_dice dice = { 8 };
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_bell(&dice);
+    memcpy(lone, x, sizeof x);
+    memcpy(lone[0] + few * DIM, x[0] + 2 * few * DIM,
+           sizeof(float) * WHOLE * DIM); /* the first example's rows of a batch of two */
+    for (int l = 0; l < GSA_COUNT(levels); l++)
+        for (int i = 0; i < GSA_COUNT(threads) && gsa_cpu_has(levels[l].level); i++) {
+            lone[0][few * DIM] = x[0][2 * few * DIM];
+            attend_behind(one, out, levels[l].level, threads[i], 1, few);
+            if (i == 0) memcpy(clean, out, sizeof out);
+            ck_assert_msg(memcmp(clean, out, sizeof(float) * (size_t)((few + WHOLE) * DIM)) == 0, "%s, %d threads",
+                          levels[l].name, threads[i]);
+            attend_behind(all, out, levels[l].level, threads[i], 2, few);
+            ck_assert_msg(memcmp(clean, out, sizeof(float) * (size_t)(few * DIM)) == 0, "%s, %d threads: few",
+                          levels[l].name, threads[i]);
+            ck_assert_msg(memcmp(clean + few * DIM, out + 2 * few * DIM, sizeof(float) * WHOLE * DIM) == 0,
+                          "%s, %d threads: batch", levels[l].name, threads[i]);
+            lone[0][few * DIM] = NAN;
+            attend_behind(one, out, levels[l].level, threads[i], 1, few);
+            ck_assert_msg(isnan(out[few * DIM]), "%s, %d threads: NaN", levels[l].name, threads[i]);
+            ck_assert_msg(agree(clean, out, few * DIM) &&
+                              agree(out + (few + 1) * DIM, clean + (few + 1) * DIM, (WHOLE - 1) * DIM),
+                          "%s, %d threads: others", levels[l].name, threads[i]);
+        }
+}
+END_TEST
+
 /* Windows, whole examples, and these where something is infinite in one head: others are still worked out the same way. All of them with
  * dropout again. */
 enum { READINGS = GSA_COUNT(windows) + 2 };
@@ -438,6 +510,7 @@ int main(int argc, char **argv)
                                      GSA_LOOP(many_heads, 4),
                                      GSA_LOOP(whole_examples, 3),
                                      GSA_LOOP(whole_examples_that_are_not_finite, 3),
+                                     GSA_LOOP(products_behind_other_rows, 4),
                                      GSA_LOOP(what_is_not_read_does_not_matter, 4),
                                      GSA_LOOP(threads_change_no_bit_of_a_tile, 2 * READINGS) };
     static const gsa_case cases[] = { GSA_CASE("levels", names, 30), GSA_CASE("exponential", exponential, 30),

@@ -28,7 +28,8 @@ static int gsa_machine_has(const char *backend)
     const int wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (backend && strcmp(backend, "avx512") == 0) return wide;
-    if (backend && strcmp(backend, "emulated") == 0) return !wide; /* of AVX-512, where it is not there */
+    if (backend && strcmp(backend, "emulated") == 0) /* of AVX-512, where it is not there */
+        return !wide && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     (void)backend;
     return 1;
