@@ -122,7 +122,7 @@ CPU_INLINE vec cpu_band_two_rounds(const cpu_rounds *a, int32_t first, int turn,
         CPU_UNROLL
         for (int i = 0; i < rounds; i++) {
             near[i] = vec_held(cpu_piece(x + i * a->width, 0, 1, whole, end));
-            if (turn + i < ROUND_LATER) far[i] = vec_held(cpu_piece(x + (a->count + i) * a->width, 0, 1, whole, end));
+            far[i] = turn + i < ROUND_LATER ? vec_held(cpu_piece(x + (a->count + i) * a->width, 0, 1, whole, end)) : near[i];
         }
         CPU_UNROLL
         for (int r = 0; r < BAND_ROWS; r++) {

@@ -2,7 +2,7 @@
 #include "kernels/cpu/cpu.h"
 
 #if defined GSA_HAVE_X86_LEVELS
-extern const gsa_cpu_probe gsa_cpu_avx2_probe, gsa_cpu_avx512_probe;
+extern const gsa_cpu_probe gsa_cpu_avx2_probe;
 
 static void fill_avx2(gsa_backend *b)
 {
@@ -10,21 +10,28 @@ static void fill_avx2(gsa_backend *b)
     gsa_cpu_avx2_fill(b);
 }
 
-static void fill_avx512(gsa_backend *b)
-{
-    gsa_ref32_avx512_fill(b);
-    gsa_cpu_avx512_fill(b);
-}
-
 static int has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+#endif
+
+#if defined GSA_HAVE_AVX512_LEVEL || defined GSA_HAVE_EMULATED_LEVEL
 static int has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && has_avx2();
+}
+#endif
+
+#if defined GSA_HAVE_AVX512_LEVEL
+extern const gsa_cpu_probe gsa_cpu_avx512_probe;
+
+static void fill_avx512(gsa_backend *b)
+{
+    gsa_ref32_avx512_fill(b);
+    gsa_cpu_avx512_fill(b);
 }
 #endif
 
@@ -57,6 +64,8 @@ static const struct {
     [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL, NULL },
 #if defined GSA_HAVE_X86_LEVELS
     [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2, &gsa_cpu_avx2_probe },
+#endif
+#if defined GSA_HAVE_AVX512_LEVEL
     [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512, &gsa_cpu_avx512_probe },
 #endif
 #if defined GSA_HAVE_EMULATED_LEVEL
@@ -68,7 +77,7 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 int gsa_cpu_has(int level)
 {
     if (level == GSA_CPU_BEST) return 1;
-    return level > GSA_CPU_BEST && level < LEVELS && levels[level].has();
+    return level > GSA_CPU_BEST && level < LEVELS && levels[level].has && levels[level].has();
 }
 
 static int best_level(void)

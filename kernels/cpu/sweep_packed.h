@@ -38,9 +38,10 @@ CPU_INLINE void cpu_pack_rows(cpu_packed *to, const float *const *x, float scale
 /* sum[c rows + r] += q[r] x_c, a vector of each. */
 CPU_INLINE void cpu_packed_step(vec *sum, const vec *q, const float *const *x, int64_t at, int rows, int whole, lanes end)
 {
+    const int columns = LANES / rows;
     vec k[LANES];
     CPU_UNROLL
-    for (int c = 0; c < LANES / rows; c++) {
+    for (int c = 0; c < columns; c++) {
         k[c] = whole ? vec_load(x[c] + at) : vec_load_first(x[c] + at, end);
         if (rows > 1) k[c] = vec_held(k[c]);
     }
@@ -48,7 +49,7 @@ CPU_INLINE void cpu_packed_step(vec *sum, const vec *q, const float *const *x, i
     for (int r = 0; r < rows; r++) {
         const vec one = vec_held(q[r]);
         CPU_UNROLL
-        for (int c = 0; c < LANES / rows; c++) sum[c * rows + r] = vec_fma(one, k[c], sum[c * rows + r]);
+        for (int c = 0; c < columns; c++) sum[c * rows + r] = vec_fma(one, k[c], sum[c * rows + r]);
     }
 }
 

@@ -53,12 +53,13 @@ CPU_INLINE vec multiply_some(float *s, const cpu_turned *q, const products *p, c
 {
     enum { SOME = 2 * MET };
     const int labelled = how == LABELLED;
+    const uint16_t *label = labelled ? p->label : p->place; /* not read then */
     int32_t j = 0;
     for (; j + SOME <= p->places; j += SOME) {
         vec w[SOME];
         CPU_UNROLL
         for (int i = 0; i < SOME; i += MET)
-            cpu_turned_some(w + i, q, p->x, p->place + j + i, p->at, p->r, p->label + j + i, MET, labelled, dim);
+            cpu_turned_some(w + i, q, p->x, p->place + j + i, p->at, p->r, label + j + i, MET, labelled, dim);
         CPU_UNROLL
         for (int i = 0; i < SOME; i += QUADS) {
             top = put_scores(s, p, j + i, vec_fold(w + i), top, how);
@@ -67,7 +68,7 @@ CPU_INLINE vec multiply_some(float *s, const cpu_turned *q, const products *p, c
     }
     for (; j < p->places; j += QUADS) {
         vec w[QUADS];
-        cpu_turned_some(w, q, p->x, p->place + j, p->at, p->r, p->label + j, 2, labelled, dim);
+        cpu_turned_some(w, q, p->x, p->place + j, p->at, p->r, label + j, 2, labelled, dim);
         top = put_scores(s, p, j, vec_fold(w), top, how);
         cpu_ask_portion(soon);
     }

@@ -1,7 +1,7 @@
 /* tile_strip.h - a tile at work by strips: four rows of a head and the columns that one of them reads.
  *
- * A row of K is multiplied with the four rows while all of them stand in registers, and what 16 products are summed up to goes into one
- * vector of scores. All scores of a strip stand in the first cache: one maximum, one sum, and the mix of values stays in registers from
+ * A row of K is multiplied with the four rows while all of them stand in registers, or three with four that stand in the first cache
+ * (tile_turned.h), and what a vector's worth of products is summed up to goes into one vector of scores. All scores of a strip stand in the first cache: one maximum, one sum, and the mix of values stays in registers from
  * the first column to the last. */
 #ifndef GSA_CPU_TILE_STRIP_H
 #define GSA_CPU_TILE_STRIP_H

@@ -93,18 +93,19 @@ CPU_INLINE vec multiply_some(float *s, const cpu_turned *four, const products *p
                              int32_t dim)
 {
     enum { SOME = 2 * MET };
+    const uint16_t *label = labelled ? p->label : p->place; /* not read then */
     int32_t j = 0;
     for (; j + SOME <= p->places; j += SOME) {
         vec w[SOME];
         CPU_UNROLL
         for (int i = 0; i < SOME; i += MET)
-            cpu_turned_some(w + i, four, p->x, p->place + j + i, p->at, p->r, p->label + j + i, MET, labelled, dim);
+            cpu_turned_some(w + i, four, p->x, p->place + j + i, p->at, p->r, label + j + i, MET, labelled, dim);
         CPU_UNROLL
         for (int i = 0; i < SOME; i += QUADS) odd = put_sums(s, p, j + i, vec_fold(w + i), soon, odd);
     }
     for (; j < p->places; j += QUADS) {
         vec w[QUADS];
-        cpu_turned_some(w, four, p->x, p->place + j, p->at, p->r, p->label + j, 2, labelled, dim);
+        cpu_turned_some(w, four, p->x, p->place + j, p->at, p->r, label + j, 2, labelled, dim);
         odd = put_sums(s, p, j, vec_fold(w), soon, odd);
     }
     return odd;

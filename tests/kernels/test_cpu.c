@@ -76,7 +76,9 @@ static const struct {
     void (*log)(float *y, const float *x, int count);
 } probes[] = {
     { GSA_CPU_AVX2, gsa_cpu_avx2_exp_probe, gsa_cpu_avx2_log_probe },
+#ifdef GSA_HAVE_AVX512_LEVEL
     { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe },
+#endif
 #ifdef GSA_HAVE_EMULATED_LEVEL
     { GSA_CPU_EMULATED, gsa_cpu_emulated_exp_probe, gsa_cpu_emulated_log_probe },
 #endif
