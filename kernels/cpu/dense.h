@@ -5,7 +5,7 @@
 
 enum { DENSE_ROWS = 128 /* of a product at most; a block's first rows, the next ones, ... */ };
 
-/* Whether that is how a block's rows read, and it pays. Forward it is asked where vectors have 8 lanes: 16 make tiles as fast as the library. */
+/* Whether that is how a block's rows read, and it pays. Forward it is asked where vectors have 8 lanes alone: with 16 it was not measured. */
 int GSA_CPU(dense_fits)(const ref_attend *t, gsa_rows rows);
 static inline int cpu_dense_forward_pays(const ref_attend *t, gsa_rows rows)
 {
