@@ -102,7 +102,7 @@ static int forward_strip(cpu_strips *x, const cpu_kept_tile *kept, int g)
     const strip_mix m = {
         strip->count, strip->column, x->v, s, share, at, t->width, (float *)t->args->out + row * t->width + at, x->soon
     };
-    return !vec_has_nan(mix(m, t->dim, cpu_streams(t)));
+    return !vec_has_nan(mix(m, t->dim, LANES == 16 && cpu_streams(t)));
 }
 
 int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading)
