@@ -1,7 +1,7 @@
 /* tile_score.c - the scores of a strip. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/tile_strip.h"
+#include "kernels/cpu/tile_own.h"
 #include "kernels/cpu/tile_turned.h"
 
 typedef struct products { /* of the rows with x[place[i]] + at, to which r[label[i]] is added */
@@ -99,20 +99,57 @@ static vec multiply(float *s, const cpu_turned *q, const products *p, cpu_soon *
     return top;
 }
 
+/* The same of places whose rows add label vectors of their own, own[from / 4]. */
+CPU_INLINE vec own_slice(float *s, const cpu_own *rows, const products *p, const float *const *own, const uint16_t *from,
+                         cpu_soon *soon, vec top, int how, int vectors, int whole, lanes end)
+{
+    cpu_own near;
+    if (LANES == 16) {
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) CPU_UNROLL
+        for (int i = 0; i < STRIP; i++) near.part[v][i] = vec_held(rows->part[v][i]);
+        rows = &near;
+    }
+    for (int32_t j = 0; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        CPU_UNROLL
+        for (int i = 0; i < QUADS; i += OWN)
+            cpu_own_dots(w + i, rows, p->x, p->place + j + i, p->at, own, from + 4 * (j + i), vectors, whole, end);
+        top = put_scores(s, p, j, vec_fold(w), top, how);
+        cpu_ask_portion(soon);
+    }
+    return top;
+}
+
+static vec multiply_own(float *s, const cpu_own *q, const products *p, const float *const *own, const uint16_t *from,
+                        cpu_soon *soon, int32_t dim, vec top, int how)
+{
+    if (LANES != 16) {
+        const int vectors = (dim + LANES - 1) / LANES, whole = dim % LANES == 0;
+        const lanes end = lanes_first(dim - (vectors - 1) * LANES);
+        return how == MASKED ? own_slice(s, q, p, own, from, soon, top, MASKED, vectors, whole, end)
+                             : own_slice(s, q, p, own, from, soon, top, LOOKED_UP, vectors, whole, end);
+    }
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+#define OWN_MASKED(vectors, whole)    top = own_slice(s, q, p, own, from, soon, top, MASKED, vectors, whole, cut.end)
+#define OWN_LOOKED_UP(vectors, whole) top = own_slice(s, q, p, own, from, soon, top, LOOKED_UP, vectors, whole, cut.end)
+    if (how == MASKED) CPU_BY_CUT(cut, OWN_MASKED)
+    else CPU_BY_CUT(cut, OWN_LOOKED_UP)
+#undef OWN_MASKED
+#undef OWN_LOOKED_UP
+    return top;
+}
+
 static float bias_of(const cpu_strips *x, int32_t label)
 {
     return x->t->bias[(int64_t)x->tile->label[label] * x->t->heads + x->head];
 }
 
-/* of[i][r] = scale q_r . r_l + b_l of the labels that are wanted. */
-static void score_wanted(cpu_strips *x, const cpu_strip *strip, const cpu_turned *q)
+/* of[i][r] = b_l of the labels that are wanted. */
+static void score_wanted(cpu_strips *x, const cpu_strip *strip)
 {
-    const ref_attend *t = x->t;
-    const products labels = { .places = cpu_whole_quads(strip->labels), .place = strip->wanted, .x = x->r };
-    if (t->r) multiply(x->of, q, &labels, x->soon, t->dim, vec_zero(), BARE);
-    else memset(x->of, 0, sizeof(float) * 4 * (size_t)strip->labels);
-    for (int32_t i = 0; t->bias && i < strip->labels; i++)
-        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, strip->wanted[i]);
+    for (int32_t i = 0; i < strip->labels; i++)
+        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] = bias_of(x, strip->wanted[i]);
 }
 
 /* more[place][row] of what the labels of its edges add, for the places behind the plain ones. One by one: a gather takes longer. */
@@ -151,19 +188,33 @@ void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *t
     }
 }
 
+/* Scores of the places behind the plain ones, each of whose rows adds what its own label has. */
+static vec score_mixed(cpu_strips *x, const cpu_strip *strip, const float *rows, products p, float *s,
+                       const cpu_turned *turned, vec top)
+{
+    const ref_attend *t = x->t;
+    cpu_own q;
+    p.places = cpu_whole_quads(strip->count) - strip->plain, p.place += strip->plain, p.mask += strip->plain / QUADS;
+    if (p.places == 0) return top;
+    if (t->bias) score_wanted(x, strip), look_up(x, strip);
+    if (!t->r) return multiply(s, turned, &p, x->soon, t->dim, top, t->bias ? LOOKED_UP : MASKED);
+    for (int32_t i = 0; i < strip->labels; i++) x->own[i] = x->r[strip->wanted[i]];
+    cpu_own_rows(&q, rows, t->width, t->scale, t->dim);
+    return multiply_own(s, &q, &p, x->own, strip->from, x->soon, t->dim, top, t->bias ? LOOKED_UP : MASKED);
+}
+
 vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s)
 {
     const ref_attend *t = x->t;
     const cpu_strip *strip = &x->tile->strip[g];
-    const int64_t at = (int64_t)x->head * t->dim, row = x->tile->row + STRIP * g;
+    const int64_t at = (int64_t)x->head * t->dim;
+    const float *rows = (const float *)t->args->q + (x->tile->row + STRIP * g) * t->width + at;
     const int labelled = x->tile->labels > 0;
     products p = { strip->plain, strip->column, strip->label, x->k, x->r, at, strip->mask, x->more };
     cpu_turned q;
     vec top = vec_all(-FLT_MAX);
-    cpu_turn_rows(&q, (const float *)t->args->q + row * t->width + at, t->width, t->scale, t->dim);
-    if (strip->labels > 0) score_wanted(x, strip, &q), look_up(x, strip);
+    cpu_turn_rows(&q, rows, t->width, t->scale, t->dim);
     top = multiply(s, &q, &p, x->soon, t->dim, top, labelled && t->r ? LABELLED : MASKED);
-    p.places = cpu_whole_quads(strip->count) - strip->plain, p.place += strip->plain, p.mask += strip->plain / QUADS;
-    if (p.places > 0) top = multiply(s + 4 * strip->plain, &q, &p, x->soon, t->dim, top, LOOKED_UP);
+    top = score_mixed(x, strip, rows, p, s + 4 * strip->plain, &q, top);
     return vec_quads_max(labelled && t->bias ? add_bias(x, strip, s) : top);
 }
