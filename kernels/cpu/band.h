@@ -328,15 +328,21 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cp
     cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
 }
 
-/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2 and 2, not 3 and 1. */
+/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2 and 2, not 3 and 1. What is left, of which the
+ * last vector may be there in part, goes at once. */
 #define CPU_BY_BAND_SLICE(dim, CALL)                                                                                        \
     do {                                                                                                                    \
         int32_t from = 0;                                                                                                   \
         for (; from + BAND_WIDE * LANES <= (dim) && (BAND_WIDE != 3 || ((dim)-from) / LANES != 4); from += BAND_WIDE * LANES) \
             CALL(from, BAND_WIDE, 1, lanes_first(0));                                                                       \
-        for (; BAND_WIDE == 3 && from + 2 * LANES <= (dim); from += 2 * LANES) CALL(from, 2, 1, lanes_first(0));            \
-        for (; from + LANES <= (dim); from += LANES) CALL(from, 1, 1, lanes_first(0));                                      \
-        if (from < (dim)) CALL(from, 1, 0, lanes_first((dim)-from));                                                        \
+        for (; BAND_WIDE == 3 && from + 4 * LANES <= (dim); from += 2 * LANES) CALL(from, 2, 1, lanes_first(0));            \
+        const int32_t left = (dim)-from;                                                                                    \
+        const lanes end = lanes_first((left - 1) % LANES + 1);                                                              \
+        if (left > 2 * LANES) CALL(from, 3, 0, end);                                                                        \
+        else if (left == 2 * LANES) CALL(from, 2, 1, end);                                                                  \
+        else if (left > LANES) CALL(from, 2, 0, end);                                                                       \
+        else if (left == LANES) CALL(from, 1, 1, end);                                                                      \
+        else if (left > 0) CALL(from, 1, 0, end);                                                                           \
     } while (0)
 
 #endif
