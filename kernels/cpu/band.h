@@ -299,11 +299,22 @@ CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WI
     for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
 }
 
-/* One place: each row gives to one row of y, all of them to the same where move is 0. */
+/* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read and written once. */
 CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, cpu_band_asks asks, vec x[BAND_ROWS][BAND_WIDE],
                                     int vectors, int whole, lanes end)
 {
     for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(y, r, asks, vectors);
+    if (move == 0) {
+        vec sum[BAND_WIDE];
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+        CPU_UNROLL
+        for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[r]), x[r][v], sum[v]);
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+        return;
+    }
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
     cpu_band_give(y + move, p + 4, x, 1, 1, vectors, whole, end);
     cpu_band_give(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
