@@ -12,6 +12,7 @@
 #include "kernels/cpu/sweep.h"
 
 enum {
+    BATCH_DIM = 40,      /* columns of a head at least: of narrow ones two go together in fours (sweep_four.h) */
     BATCH_KINDS = 3,     /* rows of up to 2, 4 and 8 edges a vector; of more: several vectors of 8 */
     BATCH_ROWS = 32,     /* of a kind at most */
     BATCH_VECTORS = 32,  /* of scores at most */
@@ -43,7 +44,7 @@ static inline void cpu_batch_start(cpu_batch *x, const ref_attend *t, cpu_soon *
 /* Whether a call works by batches; whether a range may go in one. */
 static inline int cpu_batches(const ref_attend *t)
 {
-    return LANES == 8 && t->dim > 0 && !t->drop.on;
+    return LANES == 8 && t->dim >= BATCH_DIM && !t->drop.on;
 }
 static inline int cpu_batched(const ref_attend *t, const gsa_run *run)
 {

@@ -173,7 +173,7 @@ static void forward_some(forward_piece *p, int32_t row)
         GSA_CPU(batch_put)(&p->batch, row);
         return;
     }
-    if (LANES == 8 || !cpu_foured(t, cpu_range(t->edges, row))) {
+    if (!cpu_foured(t, cpu_range(t->edges, row))) {
         forward_short(p, row);
         return;
     }
@@ -216,15 +216,18 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
     cpu_start_reading(&p.reading, 0, t->heads, 0);
     cpu_fours_start(&p.fours);
     cpu_batch_start(&p.batch, t, &p.soon);
+    cpu_soon_start(&p.soon, t->width, t->width);
     for (p.from = all.first; p.from < all.end; p.from += PIECE, step += PIECE / STEP) {
         p.end = p.from + PIECE < all.end ? p.from + PIECE : all.end;
-        p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = sweep->kind };
+        p.group = (cpu_group){
+            .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = sweep->kind, .soon = &p.soon
+        };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, sweep->kind, &p.reading, p.from, p.end, rows);
         p.ahead = p.end < all.end ? PIECE * t->width : 0;
         if (batches) {
             want_next(&p, sweep, all.end, step + PIECE / STEP, s->long_start[segment + 1] - s->long_start[segment]);
-            p.ahead = 0, p.group.soon = &p.soon;
+            p.ahead = 0;
         }
         for (int64_t from = p.from; from < p.end; from += STEP) {
             const shorts here = shorts_of(s, step + (from - p.from) / STEP, 1);
@@ -372,7 +375,7 @@ static void backward_some(backward_step *p, int32_t row)
         GSA_CPU(batch_put)(&p->batch, row);
         return;
     }
-    if (LANES == 8 || !cpu_foured(t, run)) {
+    if (!cpu_foured(t, run)) {
         backward_range(p, row, 0, INT32_MAX);
         return;
     }
@@ -416,13 +419,14 @@ void GSA_CPU(sweep_backward)(const ref_attend *t, const cpu_sweeps *s, int64_t s
     for (p.from = x->first; p.from < x->end; p.from += take, step += take / STEP) {
         const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
         p.end = p.from + take < x->end ? p.from + take : x->end;
-        p.group = (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = x->kind };
+        p.group =
+            (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = x->kind, .soon = &p.soon };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, x->kind, &reading, p.from, p.end, rows);
         p.ahead = groups && p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
         if (batches) {
             want_step(&p, s, x, step + take / STEP, take);
-            p.ahead = 0, p.group.soon = &p.soon;
+            p.ahead = 0;
         }
         for (int64_t i = 0; i < rows.count; i++) backward_some(&p, rows.row[i]);
         if (p.batch.vectors >= BATCH_ENOUGH) GSA_CPU(batch_backward)(&p.batch, first, last, sums);
