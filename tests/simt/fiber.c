@@ -15,7 +15,7 @@
 #if defined(WITH_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { END_FRAMES = 24 << 10 };
+enum { END_FRAMES = 4 << 10 };
 #endif
 enum {
     STACK = 512 << 10,
@@ -81,8 +81,8 @@ void fiber_prepare(fiber *f, void (*body)(void), size_t offset)
 {
 #if defined(WITH_ASAN)
     /* Frames that never returned: of an abandoned body anywhere, else those below `body`, which end in fiber_switch. */
-    const size_t frames = f->abandoned ? f->size : END_FRAMES;
-    __asan_unpoison_memory_region(f->base + f->size - frames, frames);
+    if (f->abandoned) __asan_unpoison_memory_region(f->base, f->size);
+    else __asan_unpoison_memory_region(f->base + f->size - offset - END_FRAMES, END_FRAMES + offset);
     f->abandoned = 0;
 #endif
     prepare(f, body, offset);

@@ -339,7 +339,8 @@ static void body(void)
 void *simt_shared(size_t bytes, const char *file, int line)
 {
     for (int i = 0; i < m.n_arrays; i++)
-        if (m.arrays[i].line == line && strcmp(m.arrays[i].file, file) == 0) return m.arrays[i].at;
+        if (m.arrays[i].line == line && (m.arrays[i].file == file || strcmp(m.arrays[i].file, file) == 0))
+            return m.arrays[i].at;
     const size_t at = m.shared_used + REDZONE, room = (bytes + REDZONE - 1) / REDZONE * REDZONE;
     if (m.n_arrays == MAX_ARRAYS || at + room - (size_t)(m.n_arrays + 1) * REDZONE > SHARED_BYTES)
         misuse("%zu bytes of shared memory at %s:%d exceed %d in all", bytes, file, line, (int)SHARED_BYTES);
