@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 #include "oracle_check.h"
 #include "support/suite.h"
+#include "support/thin.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ START_TEST(equal_the_oracle)
         0, 1, 2, 3, 5, 7, 67, 35
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
-        for (int f = 0; f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f++)
+        for (int f = _i % GSA_THIN(2); f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f += GSA_THIN(2))
             check_one(at, dims[_i], flags[f], (_i + f) % GSA_COUNT(kinds));
 }
 END_TEST
@@ -179,7 +180,7 @@ START_TEST(nothing_changes_a_bit)
     for (int at = 0; at < LEVELS; at++)
         for (int drop = 0; drop < 2 && gsa_cpu_has(level[at]); drop++) {
             attend(&want, at, 1, 1, _i, drop * 0.2, NOTHING);
-            for (int i = 0; i < 2 * GSA_COUNT(threads); i++) {
+            for (int i = 0; i < 2 * GSA_COUNT(threads); i += GSA_THIN(3)) {
                 /* so many rows that items are larger the fewer threads there are */
                 const int32_t examples = i % 2 ? MOST : 1 + (i + _i) % 5;
                 attend(&got, at, threads[i / 2], 1, _i, drop * 0.2, NOTHING);

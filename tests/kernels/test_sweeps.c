@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu.h"
 #include "oracle_check.h"
 #include "support/suite.h"
+#include "support/thin.h"
 
 enum { LABELS = 5, EXAMPLES = 3, MOST_SOURCES = 1400, MOST_ROWS = 480 /* of an example at most */ };
 
@@ -72,7 +73,7 @@ START_TEST(equal_the_oracle)
 {
     const op_case *op = &graph_cases[graph_case_count - 1];
     for (int at = 0; at < GSA_COUNT(level); at++)
-        for (int p = 0; p < GSA_COUNT(patterns) && gsa_cpu_has(level[at]); p++) {
+        for (int p = _i % GSA_THIN(2); p < GSA_COUNT(patterns) && gsa_cpu_has(level[at]); p += GSA_THIN(2)) {
             const int32_t examples = 1 + p % 2;
             const op_shape shape = { patterns[p].sources * examples, shapes[_i].heads, shapes[_i].dim, 1, shapes[_i].flags };
             char name[96];
@@ -186,7 +187,7 @@ START_TEST(nothing_changes_a_bit)
     for (int at = 0; at < GSA_COUNT(level); at++)
         for (int dead = 0; dead < 2 && gsa_cpu_has(level[at]); dead++) {
             attend(&want, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dead = dead });
-            for (int i = 0; i < GSA_COUNT(threads); i++) {
+            for (int i = 0; i < GSA_COUNT(threads); i += GSA_THIN(2)) {
                 const call c = {
                     .level = level[at], .threads = threads[i], .examples = 1 + (i + 1) % EXAMPLES, .dead = dead
                 };

@@ -4,6 +4,7 @@
 #include "op_cases.h"
 #include "support/guard.h"
 #include "support/suite.h"
+#include "support/thin.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static void compare(int i, int real)
     for (int s = 0; s < op->big_count; s++) {
         const uint64_t want = run(op, s, real, 1);
         ck_assert(want != 0);
-        for (int t = 1; t < GSA_COUNT(threads); t += real == GSA_F64 ? 2 : 1)
+        for (int t = GSA_THIN(2); t < GSA_COUNT(threads); t += (real == GSA_F64 ? 2 : 1) * GSA_THIN(2))
             ck_assert_msg(run(op, s, real, threads[t]) == want, "%s shape %d: %d threads give other bits than 1", op->name,
                           s, threads[t]);
     }
@@ -114,7 +115,7 @@ START_TEST(products_in_separate_processes)
     for (int s = 0; s < op_case_at(0)->big_count; s++) {
         const uint64_t want = product_elsewhere(s, 1, 1);
         ck_assert(want != 0);
-        for (int t = 1; t < GSA_COUNT(threads); t++) {
+        for (int t = GSA_THIN(2); t < GSA_COUNT(threads); t += GSA_THIN(2)) {
             ck_assert_msg(product_elsewhere(s, threads[t], 1) == want, "shape %d: OMP_NUM_THREADS=%d", s, threads[t]);
             ck_assert_msg(product_elsewhere(s, 1, threads[t]) == want, "shape %d: %d threads", s, threads[t]);
         }

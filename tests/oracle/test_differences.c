@@ -5,10 +5,14 @@
 #include "harness.h"
 #include "support/compare.h"
 #include "support/suite.h"
+#include "support/thin.h"
 #include "trial.h"
 
 static const double eps = 1e-6, atol_ = 1e-5, rtol_ = 1e-3;
-enum { MOST = 30 }; /* elements of a larger matrix that are tried */
+enum {
+    MOST = 30 / GSA_THIN(3),
+    FEW = 3 / GSA_THIN(3)
+}; /* elements of a larger matrix that are tried, of a random model's */
 
 /* ---- built-in topologies */
 typedef struct row {
@@ -138,7 +142,7 @@ static int parameter_differs(oracle_harness *h, gsa_parameter *p, const double *
     int wrong = 0;
     ck_assert_ptr_nonnull(values);
     ck_assert_int_eq(gsa_tensor_read(h->backend, &p->value, 0, values, &h->error), GSA_OK);
-    for (int n = 0; n < 3; n++) {
+    for (int n = 0; n < FEW; n++) {
         const int64_t i = gsa_between(&dice, 0, count - 1);
         wrong |= element_differs(h, p, values, grad[i], i);
     }
