@@ -130,6 +130,16 @@ static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
     return (cpu_cut){ vectors, left % LANES == 0, lanes_first(left - (vectors - 1) * LANES) };
 }
 
+/* Kernels are compiled once for each number of vectors of a slice. Where code is there to be right, not fast (the emulated level, sanitizers),
+ * one copy serves every number, nothing is unrolled, and the compiler is done in a fraction of the time. */
+#if defined(GSA_CPU_EMULATES) || defined(__SANITIZE_ADDRESS__)
+#define GSA_CPU_ONE_COPY 1
+#else
+#define GSA_CPU_ONE_COPY 0
+#endif
+#if GSA_CPU_ONE_COPY
+#define CPU_BY_CUT(cut, CALL) { CALL((cut).vectors, (cut).whole); }
+#else
 /* CALL(vectors, whole) with constants. */
 #define CPU_BY_CUT(cut, CALL)                                                                                               \
     switch ((cut).vectors + SLICE * (cut).whole) {                                                                          \
@@ -160,6 +170,7 @@ static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
     default:                                                                                                                \
         break;                                                                                                              \
     }
+#endif
 
 CPU_INLINE vec cpu_piece(const float *at, int j, int vectors, int whole, lanes end)
 {

@@ -188,6 +188,9 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
 }
 
 /* CALL(vectors, 0) with constants: the last vector is read by its lanes, be it whole or not. */
+#if GSA_CPU_ONE_COPY
+#define CPU_BY_VECTORS(cut, CALL) { CALL((cut).vectors, 0); }
+#else
 #define CPU_BY_VECTORS(cut, CALL)                                                                                           \
     switch ((cut).vectors) {                                                                                                \
     case 1:                                                                                                                 \
@@ -203,6 +206,7 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
         CALL(4, 0);                                                                                                         \
         break;                                                                                                              \
     }
+#endif
 
 /* CALL_FOUR, _TWO or _ONE(vectors, whole) with constants; fewer copies of the code for few rows, whose time matters less than the compiler's. */
 #define CPU_BY_GROUP(rows, cut, CALL)                                                                                       \
@@ -213,6 +217,9 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
     } while (0)
 
 /* CALL(vectors, whole) with constants, for a slice of at most two vectors. */
+#if GSA_CPU_ONE_COPY
+#define CPU_BY_PAIR(cut, CALL) CALL((cut).vectors, (cut).whole)
+#else
 #define CPU_BY_PAIR(cut, CALL)                                                                                              \
     do {                                                                                                                    \
         if ((cut).vectors == 2 && (cut).whole) CALL(2, 1);                                                                  \
@@ -220,5 +227,6 @@ CPU_INLINE void cpu_group_mix(vec sum[GROUP][SLICE], const float *p, const float
         else if ((cut).whole) CALL(1, 1);                                                                                   \
         else CALL(1, 0);                                                                                                    \
     } while (0)
+#endif
 
 #endif
