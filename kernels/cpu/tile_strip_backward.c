@@ -255,7 +255,7 @@ CPU_INLINE void mix_by_rows(vec sum[STRIP][MIXED], const float *x, const float *
     for (int j = 0; j < STRIP; j++) {
         const vec share = vec_held(vec_all(p[j]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[j][v] = vec_fma(share, part[v], sum[j][v]);
+        for (int v = 0; v < vectors; v++) sum[j][v] = vec_fma_in_place(share, part[v], sum[j][v]);
     }
 }
 

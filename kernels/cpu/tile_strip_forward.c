@@ -18,12 +18,24 @@ typedef struct strip_mix { /* to + r stride <- share[r] sum_i p[i][r] x[place[i]
 CPU_INLINE void mix_place(vec sum[STRIP][MIXED], const strip_mix *m, int32_t i, int vectors, int whole, lanes end)
 {
     const float *x = m->x[m->place[i]] + m->at, *p = m->p + 4 * i;
+#if GSA_CPU_LANES == 16
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         const vec part = vec_held(cpu_piece(x, v, vectors, whole, end));
         CPU_UNROLL
         for (int r = 0; r < STRIP; r++) sum[r][v] = vec_fma(vec_all(p[r]), part, sum[r][v]);
     }
+#else
+    vec part[MIXED]; /* vectors stand while shares pass by: that takes one register less, and so all there are */
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) part[v] = vec_held(cpu_piece(x, v, vectors, whole, end));
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) {
+        const vec share = vec_held(vec_all(p[r]));
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[r][v] = vec_fma_in_place(share, part[v], sum[r][v]);
+    }
+#endif
 }
 
 /* Returns what is NaN where a sum is not finite. `stream`: past the caches. */

@@ -192,7 +192,7 @@ static inline vec vec_swap_one(vec x) { return _mm256_permute_ps(x, 0xB1); }
 static inline vec vec_swap_two(vec x) { return _mm256_permute_ps(x, 0x4E); }
 static inline vec vec_fold(const vec w[QUADS])
 {
-    return vec_add(_mm256_permute2f128_ps(w[0], w[1], 0x20), _mm256_permute2f128_ps(w[0], w[1], 0x31));
+    return vec_add(_mm256_blend_ps(w[0], w[1], 0xF0), _mm256_permute2f128_ps(w[0], w[1], 0x21));
 }
 static inline vec vec_turn_halves(vec x) { return _mm256_permute2f128_ps(x, x, 0x01); }
 static inline vec vec_turn_quarters(vec x) { return x; }
@@ -234,6 +234,17 @@ static inline vec vec_held(vec x)
 {
     __asm__("" : "+v"(x));
     return x;
+}
+
+/* a b + c where c stands: with all registers in use gcc copies sums from one to another (AVX2). */
+static inline vec vec_fma_in_place(vec a, vec b, vec c)
+{
+#if GSA_CPU_LANES == 16
+    return vec_fma(a, b, c);
+#else
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "xm"(b));
+    return c;
+#endif
 }
 
 /* Lane r: of[place[r]][r], a matrix with rows of LANES. */

@@ -219,5 +219,6 @@ static inline void vec_stream(float *at, vec x)
     _mm256_stream_ps(at, x.low), _mm256_stream_ps(at + 8, x.high);
 }
 static inline vec vec_held(vec x) { return x; }
+static inline vec vec_fma_in_place(vec a, vec b, vec c) { return vec_fma(a, b, c); }
 
 #endif
