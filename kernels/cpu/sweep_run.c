@@ -77,7 +77,7 @@ typedef struct forward_piece { /* at work: sources from .. end-1 of a segment th
     cpu_group group;     /* rows that read all of it and wait for others, */
     int32_t slot[GROUP]; /* -1: short ones */
     cpu_fours fours;     /* short rows that wait, from piece to piece */
-    cpu_batch batch;     /* and such that wait for the end of a step at most */
+    cpu_batch batch;     /* and such that wait until they are enough */
     cpu_soon soon;       /* of the next piece, AVX2 */
 } forward_piece;
 
@@ -285,7 +285,7 @@ typedef struct backward_step { /* at work: sources from .. end-1 */
     int32_t open[OPEN]; /* short rows that began here or before and do not end before, */
     int opens;
     cpu_fours fours; /* and such that wait, from step to step */
-    cpu_batch batch; /* for the end of a step at most */
+    cpu_batch batch; /* until they are enough, at the end of a step */
     cpu_soon soon;   /* of the next step, AVX2 */
 } backward_step;
 

@@ -105,7 +105,7 @@ static inline int64_t cpu_strip_vectors(const cpu_tile *tile)
 {
     int64_t vectors = 0;
     for (int g = 0; g < tile->strips; g++)
-        vectors += (tile->strip[g].labels + QUADS - 1) / QUADS + 2 * ((tile->strip[g].count + QUADS - 1) / QUADS);
+        vectors += 2 * ((tile->strip[g].count + QUADS - 1) / QUADS);
     return vectors;
 }
 

@@ -65,4 +65,38 @@ CPU_INLINE void cpu_own_dots(vec w[OWN], const cpu_own *q, const float *const *x
     for (int j = 0; j < OWN; j++) w[j] = vec_sum_fours(sum[j][0], sum[j][1], sum[j][2], sum[j][3]);
 }
 
+/* AVX-512: the rows into registers, from which they are read then. */
+CPU_INLINE const cpu_own *cpu_own_near(cpu_own *near, const cpu_own *rows, int vectors)
+{
+    if (LANES != 16) return rows;
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) CPU_UNROLL
+    for (int i = 0; i < STRIP; i++) near->part[v][i] = vec_held(rows->part[v][i]);
+    return near;
+}
+
+/* [place][row]: the products of QUADS places, the same bits forward and backward. */
+CPU_INLINE vec cpu_own_products(const cpu_own *q, const float *const *x, const uint16_t *place, int64_t at, const float *const *of,
+                                const uint16_t *from, int vectors, int whole, lanes end)
+{
+    vec w[QUADS];
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i += OWN) cpu_own_dots(w + i, q, x, place + i, at, of, from + STRIP * i, vectors, whole, end);
+    return vec_fold(w);
+}
+
+/* CALL(vectors, whole) for heads of `cut`: constants for AVX-512. */
+#if GSA_CPU_LANES == 16
+#define CPU_BY_OWN(cut, CALL) CPU_BY_CUT(cut, CALL)
+#else
+#define CPU_BY_OWN(cut, CALL) { CALL((cut).vectors, (cut).whole); }
+#endif
+
+/* A head's columns at once, as many as there are. */
+static inline cpu_cut cpu_own_cut(int32_t dim)
+{
+    const int vectors = (dim + LANES - 1) / LANES;
+    return (cpu_cut){ vectors, dim % LANES == 0, lanes_first(dim - (vectors - 1) * LANES) };
+}
+
 #endif

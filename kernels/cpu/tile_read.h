@@ -68,7 +68,8 @@ CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const cpu_tile
 /* Reads a tile; the one behind it (NULL: none) is asked for while this one is worked on. */
 static inline void cpu_read_tile(const ref_attend *t, const cpu_tile *tile, const cpu_tile *behind, cpu_reading *x)
 {
-    const void *const plane[READ_PLANES] = { t->args->q, LANES == 16 && !x->backward && cpu_streams(t) ? NULL : t->args->out, t->args->dout,
+    const int past = !x->backward && cpu_streams(t) && (LANES == 16 || !cpu_by_strips(t, tile)); /* outputs, past the caches */
+    const void *const plane[READ_PLANES] = { t->args->q, past ? NULL : t->args->out, t->args->dout,
                                              t->args->dq };
     cpu_soon_start(&x->soon, t->width, (int64_t)(x->last - x->first) * t->dim);
     if (t->edges->rows * t->width < READ_LEAST) return;

@@ -13,20 +13,17 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
     const float *more;    /* [places][4], added */
 } products;
 
-/* What is made of products: scores of labels; masked scores of columns, of which the largest is told, with a label for all rows of a place or
- * with what was looked up. */
-enum { BARE, MASKED, LABELLED, LOOKED_UP };
+/* What is made of products: masked scores of columns, of which the largest is told, with a label for all rows of a place or with what was
+ * looked up. */
+enum { MASKED, LABELLED, LOOKED_UP };
 
 /* s[j ..][r] <- what is made of the sums of QUADS places; returns the larger of `top` and the scores. */
 CPU_INLINE vec put_scores(float *s, const products *p, int32_t j, vec sum, vec top, int how)
 {
     if (how == LOOKED_UP) sum = vec_add(sum, vec_load(p->more + 4 * j));
-    if (how != BARE) {
-        sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
-        top = vec_max(sum, top);
-    }
+    sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
     vec_store(s + 4 * j, sum);
-    return top;
+    return vec_max(sum, top);
 }
 
 CPU_INLINE vec multiply_slice(float *s, const cpu_turned *from, const products *p, cpu_soon *soon, vec top, int how,
@@ -80,19 +77,15 @@ static vec multiply(float *s, const cpu_turned *q, const products *p, cpu_soon *
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
     if (LANES != 16)
-        return how == BARE       ? multiply_some(s, q, p, soon, dim, top, BARE)
-               : how == MASKED   ? multiply_some(s, q, p, soon, dim, top, MASKED)
+        return how == MASKED     ? multiply_some(s, q, p, soon, dim, top, MASKED)
                : how == LABELLED ? multiply_some(s, q, p, soon, dim, top, LABELLED)
                                  : multiply_some(s, q, p, soon, dim, top, LOOKED_UP);
-#define SCORE_BARE(vectors, whole)      top = multiply_slice(s, q, p, soon, top, BARE, vectors, whole, cut.end)
 #define SCORE_MASKED(vectors, whole)    top = multiply_slice(s, q, p, soon, top, MASKED, vectors, whole, cut.end)
 #define SCORE_LABELLED(vectors, whole)  top = multiply_slice(s, q, p, soon, top, LABELLED, vectors, whole, cut.end)
 #define SCORE_LOOKED_UP(vectors, whole) top = multiply_slice(s, q, p, soon, top, LOOKED_UP, vectors, whole, cut.end)
-    if (how == BARE) CPU_BY_CUT(cut, SCORE_BARE)
-    else if (how == MASKED) CPU_BY_CUT(cut, SCORE_MASKED)
+    if (how == MASKED) CPU_BY_CUT(cut, SCORE_MASKED)
     else if (how == LABELLED) CPU_BY_CUT(cut, SCORE_LABELLED)
     else CPU_BY_CUT(cut, SCORE_LOOKED_UP)
-#undef SCORE_BARE
 #undef SCORE_MASKED
 #undef SCORE_LABELLED
 #undef SCORE_LOOKED_UP
@@ -104,18 +97,10 @@ CPU_INLINE vec own_slice(float *s, const cpu_own *rows, const products *p, const
                          cpu_soon *soon, vec top, int how, int vectors, int whole, lanes end)
 {
     cpu_own near;
-    if (LANES == 16) {
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++) CPU_UNROLL
-        for (int i = 0; i < STRIP; i++) near.part[v][i] = vec_held(rows->part[v][i]);
-        rows = &near;
-    }
+    rows = cpu_own_near(&near, rows, vectors);
     for (int32_t j = 0; j < p->places; j += QUADS) {
-        vec w[QUADS];
-        CPU_UNROLL
-        for (int i = 0; i < QUADS; i += OWN)
-            cpu_own_dots(w + i, rows, p->x, p->place + j + i, p->at, own, from + 4 * (j + i), vectors, whole, end);
-        top = put_scores(s, p, j, vec_fold(w), top, how);
+        const vec sum = cpu_own_products(rows, p->x, p->place + j, p->at, own, from + 4 * j, vectors, whole, end);
+        top = put_scores(s, p, j, sum, top, how);
         cpu_ask_portion(soon);
     }
     return top;
@@ -124,17 +109,11 @@ CPU_INLINE vec own_slice(float *s, const cpu_own *rows, const products *p, const
 static vec multiply_own(float *s, const cpu_own *q, const products *p, const float *const *own, const uint16_t *from,
                         cpu_soon *soon, int32_t dim, vec top, int how)
 {
-    if (LANES != 16) {
-        const int vectors = (dim + LANES - 1) / LANES, whole = dim % LANES == 0;
-        const lanes end = lanes_first(dim - (vectors - 1) * LANES);
-        return how == MASKED ? own_slice(s, q, p, own, from, soon, top, MASKED, vectors, whole, end)
-                             : own_slice(s, q, p, own, from, soon, top, LOOKED_UP, vectors, whole, end);
-    }
-    const cpu_cut cut = cpu_cut_at(dim, 0);
+    const cpu_cut cut = cpu_own_cut(dim);
 #define OWN_MASKED(vectors, whole)    top = own_slice(s, q, p, own, from, soon, top, MASKED, vectors, whole, cut.end)
 #define OWN_LOOKED_UP(vectors, whole) top = own_slice(s, q, p, own, from, soon, top, LOOKED_UP, vectors, whole, cut.end)
-    if (how == MASKED) CPU_BY_CUT(cut, OWN_MASKED)
-    else CPU_BY_CUT(cut, OWN_LOOKED_UP)
+    if (how == MASKED) CPU_BY_OWN(cut, OWN_MASKED)
+    else CPU_BY_OWN(cut, OWN_LOOKED_UP)
 #undef OWN_MASKED
 #undef OWN_LOOKED_UP
     return top;

@@ -16,7 +16,7 @@ typedef struct cpu_strips {
     int32_t head;
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
     const float *own[TILE_LABELS];                                 /* vectors of a strip's wanted labels */
-    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels add to a strip's scores, */
+    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels' biases add to a strip's scores, */
     float more[4 * (TILE_PLACED + QUADS)];                         /* and where */
 } cpu_strips;
 

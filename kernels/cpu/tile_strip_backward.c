@@ -6,7 +6,7 @@
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/tile_read.h"
 #include "kernels/cpu/tile_sources.h"
-#include "kernels/cpu/tile_strip.h"
+#include "kernels/cpu/tile_own.h"
 #include "kernels/cpu/tile_turned.h"
 
 enum {
@@ -25,11 +25,13 @@ typedef struct back_strips {
     int32_t head;
     int64_t at;                                                    /* of the head in a row */
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
+    const float *own[TILE_LABELS];                                 /* those of a strip's wanted labels */
     _Alignas(64) float q[LANES * PACKED], dout[LANES * PACKED];    /* q is scaled */
     _Alignas(64) float p[SCORES_ROOM], ds[SCORES_ROOM];            /* of one strip after another; s and g first */
     int32_t found[TILE_PLACED][QUADS]; /* where p and ds of a column and of row r stand, less r */
     float *dk[TILE_PLACED], *dv[TILE_PLACED];
-    _Alignas(64) float of[STRIP_LABELS], more[STRIP_SCORES]; /* what wanted labels add to a strip's scores, and where */
+    _Alignas(64) float of[STRIP_LABELS],
+        more[STRIP_SCORES]; /* what wanted labels' biases add to a strip's scores, and where */
     _Alignas(64) float slope[TILE_LABELS * LANES],
         part[QUADS][STRIP_LABELS];               /* sums of ds by label; of a strip's wanted labels */
     _Alignas(64) float lse[LANES], inner[LANES]; /* D */
@@ -142,15 +144,12 @@ static float bias_of(const back_strips *x, int32_t label)
     return x->t->bias[(int64_t)x->tile->label[label] * x->t->heads + x->head];
 }
 
-/* of[i][r] = scale q_r . r_l + b_l of the labels that are wanted, and which of them is added where. One by one: a gather takes longer. */
-static void score_wanted(back_strips *x, const cpu_strip *strip, const cpu_turned *q)
+/* of[i][r] = b_l of the labels that are wanted, and which of them is added where. One by one: a gather takes longer. */
+static void look_up(back_strips *x, const cpu_strip *strip)
 {
     const int32_t mixed = cpu_whole_quads(strip->count) - strip->plain;
-    const products labels = { .places = cpu_whole_quads(strip->labels), .place = strip->wanted, .x = x->r };
-    if (x->t->r) multiply(x, x->of, q, &labels);
-    else memset(x->of, 0, sizeof(float) * 4 * (size_t)strip->labels);
-    for (int32_t i = 0; x->t->bias && i < strip->labels; i++)
-        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, strip->wanted[i]);
+    for (int32_t i = 0; i < strip->labels; i++)
+        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] = bias_of(x, strip->wanted[i]);
     for (int32_t i = 0; i < 4 * mixed; i += 4) CPU_UNROLL
     for (int j = 0; j < 4; j++) {
         float one = x->of[strip->from[i + j]];
@@ -159,22 +158,57 @@ static void score_wanted(back_strips *x, const cpu_strip *strip, const cpu_turne
     }
 }
 
+CPU_INLINE vec own_slice(back_strips *x, float *s, const cpu_own *rows, const products *p, const uint16_t *from, int vectors,
+                         int whole, lanes end)
+{
+    cpu_own near;
+    vec odd = x->odd;
+    rows = cpu_own_near(&near, rows, vectors);
+    for (int32_t j = 0; j < p->places; j += QUADS)
+        odd = put_sums(s, p, j, cpu_own_products(rows, p->x, p->place + j, p->at, x->own, from + 4 * j, vectors, whole, end),
+                       x->soon, odd);
+    return odd;
+}
+
+/* Places behind the plain ones, each of whose rows adds what its own label has. */
+static void score_mixed(back_strips *x, int g, float *s, const cpu_turned *turned)
+{
+    const ref_attend *t = x->t;
+    const cpu_strip *strip = &x->tile->strip[g];
+    const products p = { cpu_whole_quads(strip->count) - strip->plain,
+                         strip->column + strip->plain,
+                         NULL,
+                         x->k,
+                         NULL,
+                         x->at,
+                         t->bias ? x->more : NULL };
+    const cpu_cut cut = cpu_own_cut(t->dim);
+    cpu_own q;
+    if (t->bias) look_up(x, strip);
+    if (!t->r) {
+        multiply(x, s, turned, &p);
+        return;
+    }
+    for (int32_t i = 0; i < strip->labels; i++) x->own[i] = x->r[strip->wanted[i]];
+    cpu_own_rows(&q, x->q + STRIP * g * packed_row(x), packed_row(x), 1, t->dim);
+#define OWN_SLICE(vectors, whole) x->odd = own_slice(x, s, &q, &p, strip->from, vectors, whole, cut.end)
+    CPU_BY_OWN(cut, OWN_SLICE)
+#undef OWN_SLICE
+}
+
 static void score_strip(back_strips *x, int g)
 {
     const cpu_strip *strip = &x->tile->strip[g];
     const int32_t mixed = cpu_whole_quads(strip->count) - strip->plain;
     const int labelled = x->tile->labels > 0;
-    products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
+    const products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
     float *s = x->p + scores_at(g);
     cpu_turned q;
     cpu_turn_rows(&q, x->q + STRIP * g * packed_row(x), packed_row(x), 1, x->t->dim);
-    if (mixed > 0) score_wanted(x, strip, &q);
     multiply(x, s, &q, &p);
     for (int32_t i = 0; labelled && x->t->bias && i < strip->plain; i++)
         for (int r = 0; r < STRIP; r++) s[4 * i + r] += bias_of(x, strip->label[i]);
-    if (mixed == 0) return;
-    p = (products){ mixed, strip->column + strip->plain, NULL, x->k, NULL, x->at, x->more };
-    multiply(x, s + 4 * strip->plain, &q, &p);
+    if (mixed > 0) score_mixed(x, g, s + 4 * strip->plain, &q);
 }
 
 /* g of all strips, then s. */

@@ -66,8 +66,9 @@ static void make_edges(rig *r, const struct pattern *p, int32_t examples)
 
 static const struct {
     int heads, dim, flags; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
-} shapes[] = { { 3, 64, 0 },  { 2, 64, 3 }, { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },  { 1, 33, 5 }, { 2, 80, 1 },
-               { 9, 16, 32 }, { 3, 7, 67 }, { 2, 128, 3 }, { 1, 203, 1 }, { 1, 256, 2 }, { 1, 258, 1 } };
+} shapes[] = { { 3, 64, 0 },  { 2, 64, 3 },  { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },
+               { 1, 33, 5 },  { 2, 80, 1 },  { 9, 16, 32 }, { 3, 7, 67 },  { 2, 128, 3 },
+               { 1, 203, 1 }, { 1, 256, 2 }, { 1, 258, 1 }, { 5, 64, 67 }, { 9, 48, 66 } };
 
 START_TEST(equal_the_oracle)
 {
@@ -93,7 +94,14 @@ END_TEST
 
 /* ---- bits ------------------------------------------------------------------------------------------------------------------- */
 
-enum { HEADS = 5, DIM = 12, WIDTH = HEADS * DIM, ONE = MOST_ROWS * WIDTH, PART = MOST_SOURCES * WIDTH };
+enum {
+    HEADS = 5,
+    MOST_DIM = 44,
+    MOST_WIDTH = HEADS * MOST_DIM,
+    ONE = MOST_ROWS * MOST_WIDTH,
+    PART = MOST_SOURCES * MOST_WIDTH
+};
+static const int32_t bits_dim[] = { 12, MOST_DIM }; /* short ranges: fours, batches */
 
 typedef struct planes { /* of all examples, one behind the other */
     float q[EXAMPLES * ONE], k[EXAMPLES * PART], v[EXAMPLES * PART], dout[EXAMPLES * ONE];
@@ -103,7 +111,7 @@ typedef struct planes { /* of all examples, one behind the other */
 
 typedef struct call {
     int level, threads;
-    int32_t examples;
+    int32_t examples, dim;
     int dead; /* biases of the first head are -inf, but for one label */
     int tainted; /* 1: an infinity, 2: a NaN among the keys, 3, 4: values, of source TAINTED; 5: a NaN in q, 6: an infinity in do of row 0 */
 } call;
@@ -113,22 +121,22 @@ enum { TAINTED = 70 };
 /* Copies of one example. */
 static void attend(planes *x, const struct pattern *p, call c)
 {
-    static float vectors[LABELS * DIM], bias[LABELS * HEADS];
+    static float vectors[LABELS * MOST_DIM], bias[LABELS * HEADS];
     gsa_dice dice = { 5 };
     rig r = { 0 };
     gsa_cpu_ways ways;
     memset(x, 0, sizeof *x);
     ck_assert_int_eq(gsa_backend_cpu(NULL, c.level, c.threads, &r.b, NULL), GSA_OK);
     make_edges(&r, p, c.examples);
-    const int64_t one = r.maker.view.rows / c.examples * WIDTH, part = (int64_t)p->sources * WIDTH;
+    const int64_t width = (int64_t)HEADS * c.dim, one = r.maker.view.rows / c.examples * width, part = p->sources * width;
     ck_assert_int_le(one, ONE);
     for (int64_t i = 0; i < one; i++) x->q[i] = (float)gsa_normal(&dice), x->dout[i] = (float)gsa_normal(&dice);
     for (int64_t i = 0; i < part; i++) x->k[i] = (float)gsa_normal(&dice), x->v[i] = (float)gsa_normal(&dice);
-    for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
+    for (int i = 0; i < LABELS * c.dim; i++) vectors[i] = (float)gsa_normal(&dice);
     for (int i = 0; i < LABELS * HEADS; i++)
         bias[i] = c.dead && i % HEADS == 0 && i / HEADS != 2 ? -INFINITY : (float)gsa_normal(&dice);
     if (c.tainted > 4) (c.tainted == 5 ? x->q : x->dout)[21] = c.tainted == 5 ? NAN : INFINITY;
-    else if (c.tainted) (c.tainted > 2 ? x->v : x->k)[TAINTED * WIDTH + 21] = c.tainted % 2 ? INFINITY : NAN;
+    else if (c.tainted) (c.tainted > 2 ? x->v : x->k)[TAINTED * width + 21] = c.tainted % 2 ? INFINITY : NAN;
     for (int32_t e = 1; e < c.examples; e++) {
         memcpy(x->q + e * one, x->q, sizeof *x->q * (size_t)one),
             memcpy(x->dout + e * one, x->dout, sizeof *x->q * (size_t)one);
@@ -138,7 +146,7 @@ static void attend(planes *x, const struct pattern *p, call c)
     const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, x->dk, x->dv } };
     const gsa_attend_args args = { .edges = &r.device,
                                    .heads = HEADS,
-                                   .head_dim = DIM,
+                                   .head_dim = c.dim,
                                    .scale = 0.3,
                                    .q = x->q,
                                    .parts = parts,
@@ -157,12 +165,12 @@ static void attend(planes *x, const struct pattern *p, call c)
     gsa_backend_release(r.b);
 }
 
-static void check_bits(const planes *want, const planes *got, const struct pattern *p, int32_t examples, int64_t rows,
+static void check_bits(const planes *want, const planes *got, const struct pattern *p, call c, int64_t rows,
                        const char *name)
 {
-    const int64_t one = rows * WIDTH, part = (int64_t)p->sources * WIDTH;
+    const int64_t width = (int64_t)HEADS * c.dim, one = rows * width, part = p->sources * width;
     const size_t row_bytes = sizeof(float) * (size_t)one, part_bytes = sizeof(float) * (size_t)part;
-    for (int32_t e = 0; e < examples; e++) {
+    for (int32_t e = 0; e < c.examples; e++) {
         ck_assert_msg(memcmp(want->out, got->out + e * one, row_bytes) == 0, "%s: out of example %d", name, (int)e);
         ck_assert_msg(memcmp(want->lse, got->lse + e * rows * HEADS, sizeof(float) * (size_t)(rows * HEADS)) == 0, "%s: lse",
                       name);
@@ -183,16 +191,17 @@ START_TEST(nothing_changes_a_bit)
 {
     static planes want, got;
     static const int threads[] = { 1, 2, 3, 8 };
-    const struct pattern *p = &patterns[_i];
+    const struct pattern *p = &patterns[_i % GSA_COUNT(patterns)];
+    const int32_t dim = bits_dim[_i / GSA_COUNT(patterns)];
     for (int at = 0; at < GSA_COUNT(level); at++)
         for (int dead = 0; dead < 2 && gsa_cpu_has(level[at]); dead++) {
-            attend(&want, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dead = dead });
+            attend(&want, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dim = dim, .dead = dead });
             for (int i = 0; i < GSA_COUNT(threads); i += GSA_THIN(2)) {
                 const call c = {
-                    .level = level[at], .threads = threads[i], .examples = 1 + (i + 1) % EXAMPLES, .dead = dead
+                    .level = level[at], .threads = threads[i], .examples = 1 + (i + 1) % EXAMPLES, .dim = dim, .dead = dead
                 };
                 attend(&got, p, c);
-                check_bits(&want, &got, p, c.examples, rows_of(p), p->name);
+                check_bits(&want, &got, p, c, rows_of(p), p->name);
             }
         }
 }
@@ -206,7 +215,8 @@ static int reached(const gsa_edges *e, int64_t row, int tainted)
 }
 
 /* Sources get of it by rows that it reaches alone. */
-static void check_sources(const planes *x, const planes *clean, const gsa_edges *e, const struct pattern *p, int tainted)
+static void check_sources(const planes *x, const planes *clean, const gsa_edges *e, const struct pattern *p, int32_t width,
+                          int tainted)
 {
     static char may[MOST_SOURCES];
     int given = 0, rows = 0;
@@ -218,7 +228,7 @@ static void check_sources(const planes *x, const planes *clean, const gsa_edges 
     }
     for (int c = 0; c < p->sources; c++) {
         int same = 1;
-        for (int i = c * WIDTH; i < (c + 1) * WIDTH; i++) same &= x->dk[i] == clean->dk[i] && x->dv[i] == clean->dv[i];
+        for (int i = c * width; i < (c + 1) * width; i++) same &= x->dk[i] == clean->dk[i] && x->dv[i] == clean->dv[i];
         given += !same;
         ck_assert_msg(may[c] || same, "%s, kind %d, source %d", p->name, tainted, c);
     }
@@ -229,23 +239,24 @@ static void check_sources(const planes *x, const planes *clean, const gsa_edges 
 START_TEST(rows_keep_to_their_sources)
 {
     static planes clean, x;
-    const struct pattern *p = &patterns[_i];
+    const struct pattern *p = &patterns[_i % GSA_COUNT(patterns)];
+    const int32_t dim = bits_dim[_i / GSA_COUNT(patterns)];
     for (int at = 0; at < GSA_COUNT(level); at++)
         for (int tainted = 1; tainted <= 6 && gsa_cpu_has(level[at]); tainted++) {
             rig r = { 0 };
-            attend(&clean, p, (call){ .level = level[at], .threads = 1, .examples = 1 });
-            attend(&x, p, (call){ .level = level[at], .threads = 1, .examples = 1, .tainted = tainted });
+            attend(&clean, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dim = dim });
+            attend(&x, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dim = dim, .tainted = tainted });
             ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
             make_edges(&r, p, 1);
             const gsa_edges *e = &r.maker.view;
             for (int64_t row = 0; row < e->rows; row++) {
                 const int reads = reached(e, row, tainted);
                 int same = 1;
-                for (int64_t i = row * WIDTH; i < (row + 1) * WIDTH; i++)
+                for (int64_t i = row * HEADS * dim; i < (row + 1) * HEADS * dim; i++)
                     same &= x.out[i] == clean.out[i] && x.dq[i] == clean.dq[i];
                 ck_assert_msg(same == !reads, "%s, kind %d, row %d", p->name, tainted, (int)row);
             }
-            check_sources(&x, &clean, e, p, tainted);
+            check_sources(&x, &clean, e, p, HEADS * dim, tainted);
             edges_unload(r.b, &r.device);
             edges_free(&r.maker);
             gsa_backend_release(r.b);
@@ -256,8 +267,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(shapes)) };
-    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(patterns)) };
-    static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(patterns)) };
+    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
+    static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 60), GSA_CASE("bits", bits, 60), GSA_CASE("odd", odd, 60) };
     return gsa_run_suite("cpu_sweeps", cases, GSA_COUNT(cases), argc, argv);
 }
