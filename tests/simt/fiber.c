@@ -15,7 +15,7 @@
 #if defined(WITH_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { END_FRAMES = 4 << 10 };
+enum { END_FRAMES = 8 << 10 };
 #endif
 enum {
     STACK = 512 << 10,
