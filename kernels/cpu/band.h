@@ -354,7 +354,7 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cp
         const int32_t left = (dim)-from;                                                                                    \
         const lanes end = lanes_first((left - 1) % LANES + 1);                                                              \
         if (left > 3 * LANES) CALL(from, BAND_WIDE, 0, end);                                                                \
-        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                                                                  \
+        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                                                   \
         else if (left > 2 * LANES) CALL(from, 3, 0, end);                                                                   \
         else if (left == 2 * LANES) CALL(from, 2, 1, end);                                                                  \
         else if (left > LANES) CALL(from, 2, 0, end);                                                                       \
