@@ -221,7 +221,7 @@ static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
 
 static int is_dense(const ref_attend *t, int64_t row, gsa_rows *block)
 {
-    return row < t->edges->rows && find_block(t->edges, row, block) && cpu_dense_forward_pays(t, *block);
+    return row < t->edges->rows && find_block(t->edges, row, block) && GSA_CPU(dense_fits)(t, *block);
 }
 
 /* Where items may be cut: not inside of what is worked on together. Tiles and bands end with their block, which band_cut does not know. */

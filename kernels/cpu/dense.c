@@ -19,6 +19,8 @@ enum {
     NARROWEST = 16                 /* head */
 };
 
+_Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at a time");
+
 typedef struct dense {
     const ref_attend *t;
     gsa_run run;
@@ -91,10 +93,15 @@ static void slopes(dense *x, int64_t rows, int64_t columns, int place)
     for (int64_t r = 0; r < rows; r++) {
         const vec lse = vec_all(x->lse[place][r]), inner = vec_all(x->inner[place][r]);
         float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
-        for (int64_t i = 0; i < columns; i += LANES) { /* beyond the last column: not used */
-            const vec share = vec_exp(vec_sub(vec_mul(scale, vec_load(p + i)), lse));
-            vec_store(p + i, share);
-            vec_store(ds + i, vec_mul(scale, vec_mul(share, vec_sub(vec_load(ds + i), inner))));
+        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last column: not used */
+            vec share[VEC_SOME];
+            for (int j = 0; j < VEC_SOME; j++) share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
+            vec_exp_some(share, VEC_SOME);
+            for (int j = 0; j < VEC_SOME; j++) {
+                float *slope = ds + i + j * LANES;
+                vec_store(p + i + j * LANES, share[j]);
+                vec_store(slope, vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
+            }
         }
     }
 }
@@ -191,9 +198,12 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));
-        for (int64_t i = 0; i < columns; i += LANES) {
-            const vec e = vec_exp(vec_sub(vec_load(p + i), top));
-            vec_store(p + i, e), sum = vec_add(sum, e);
+        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last vector: not used */
+            vec e[VEC_SOME];
+            for (int j = 0; j < VEC_SOME; j++) e[j] = vec_sub(vec_load(p + i + j * LANES), top);
+            vec_exp_down_some(e, VEC_SOME);
+            for (int j = 0; j < VEC_SOME; j++) vec_store(p + i + j * LANES, e[j]);
+            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) sum = vec_add(sum, e[j]);
         }
         float most[LANES];
         vec_store(most, top);

@@ -5,12 +5,8 @@
 
 enum { DENSE_ROWS = 128 /* of a product at most; a block's first rows, the next ones, ... */ };
 
-/* Whether that is how a block's rows read, and it pays. Forward it is asked where vectors have 8 lanes alone: with 16 it was not measured. */
+/* Whether that is how a block's rows read, and it pays. */
 int GSA_CPU(dense_fits)(const ref_attend *t, gsa_rows rows);
-static inline int cpu_dense_forward_pays(const ref_attend *t, gsa_rows rows)
-{
-    return LANES == 8 && GSA_CPU(dense_fits)(t, rows);
-}
 
 /* Rows row .. row+rows-1 of a block that fits, rows <= DENSE_ROWS; 0 when something is not finite: then they are to be computed otherwise. */
 int GSA_CPU(dense_forward)(const ref_attend *t, int64_t row, int64_t rows);

@@ -75,7 +75,7 @@ static int ways_of(const gsa_attend_args *args, gsa_cpu_ways *ways)
     const int32_t *swept = args->weights || t.dim == 0 ? NULL : sweeps.swept;
     GSA_CPU(bundle_begin)(&shelves, &t, 0, t.heads, NULL);
     for (int64_t i = 0; args->edges->blocks && i < args->edges->block_offset[args->edges->examples]; i++)
-        if (cpu_dense_forward_pays(&t, args->edges->blocks[i])) ways->multiplied += args->edges->blocks[i].count;
+        if (GSA_CPU(dense_fits)(&t, args->edges->blocks[i])) ways->multiplied += args->edges->blocks[i].count;
     for (int64_t row = 0; row < args->edges->rows;)
         if (swept && swept[row]) ways->swept++, row++;
         else row += way_of(&t, &shelves, swept, row, ways);
