@@ -75,6 +75,7 @@ typedef struct cpu_columns { /* at most BLOCK columns of a tile */
 
 typedef struct cpu_reading cpu_reading; /* tile_read.h */
 struct cpu_kept_tile;                   /* kept.h */
+struct cpu_pack;                        /* tile_pack.h */
 
 /* 1 when a tile starts at `row` and pays: then it stands in `room`. Rows from `last` on are another's. */
 int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labelled, cpu_tile_room *room, cpu_tile *tile);
@@ -97,9 +98,13 @@ static inline int cpu_by_fours(const ref_attend *t, const cpu_tile *tile)
 }
 
 /* Whether a call's heads and a tile are worked on by strips (tile_strip.h); how many vectors of them are scored or mixed by then. */
+static inline int cpu_strips_serve(const ref_attend *t)
+{
+    return LANES == 8 || t->dim <= SLICE * LANES;
+}
 static inline int cpu_by_strips(const ref_attend *t, const cpu_tile *tile)
 {
-    return tile->strips > 0 && (LANES == 8 || t->dim <= SLICE * LANES);
+    return tile->strips > 0 && cpu_strips_serve(t);
 }
 static inline int64_t cpu_strip_vectors(const cpu_tile *tile)
 {
@@ -126,11 +131,16 @@ int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading
 
 int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading); /* by its strips */
 
+/* The same of tiles that go together, by their strips (tile_pack.h): bit i where tile i has met something that is not finite. */
+unsigned GSA_CPU(strips_forward_packed)(const ref_attend *t, const struct cpu_pack *pack);
+
 /* The backward pass of a tile for the heads that are read. */
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums);
 
 void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
                               const ref_label_sums *sums); /* by its strips */
+void GSA_CPU(strips_backward_packed)(const ref_attend *t, const struct cpu_pack *pack, int32_t first, int32_t last,
+                                    const ref_label_sums *sums); /* of tiles that go together */
 
 /* The same edge by edge for one head and some columns, where something is not finite: what a row does not read must not reach it. `kept`
  * where there is dropout. */

@@ -23,7 +23,7 @@ typedef struct back_strips {
     const cpu_kept_tile *kept; /* where there is dropout */
     cpu_soon *soon;
     int32_t head;
-    int64_t at;                                                    /* of the head in a row */
+    int64_t at, source_at; /* of the head in a row; in one of k and v: 0 where these are packed */
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
     const float *own[TILE_LABELS];                                 /* those of a strip's wanted labels */
     _Alignas(64) float q[LANES * PACKED], dout[LANES * PACKED];    /* q is scaled */
@@ -180,7 +180,7 @@ static void score_mixed(back_strips *x, int g, float *s, const cpu_turned *turne
                          NULL,
                          x->k,
                          NULL,
-                         x->at,
+                         x->source_at,
                          t->bias ? x->more : NULL };
     const cpu_cut cut = cpu_own_cut(t->dim);
     cpu_own q;
@@ -201,7 +201,8 @@ static void score_strip(back_strips *x, int g)
     const cpu_strip *strip = &x->tile->strip[g];
     const int32_t mixed = cpu_whole_quads(strip->count) - strip->plain;
     const int labelled = x->tile->labels > 0;
-    const products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r, x->at, NULL };
+    const products p = { strip->plain, strip->column, labelled && x->t->r ? strip->label : NULL, x->k, x->r,
+                         x->source_at, NULL };
     float *s = x->p + scores_at(g);
     cpu_turned q;
     cpu_turn_rows(&q, x->q + STRIP * g * packed_row(x), packed_row(x), 1, x->t->dim);
@@ -216,7 +217,7 @@ static void score(back_strips *x)
 {
     for (int g = 0; g < x->tile->strips; g++) {
         const cpu_strip *strip = &x->tile->strip[g];
-        const products p = { cpu_whole_quads(strip->count), strip->column, NULL, x->v, NULL, x->at, NULL };
+        const products p = { cpu_whole_quads(strip->count), strip->column, NULL, x->v, NULL, x->source_at, NULL };
         cpu_turned dout;
         cpu_turn_rows(&dout, x->dout + STRIP * g * packed_row(x), packed_row(x), 1, x->t->dim);
         multiply(x, x->ds + scores_at(g), &dout, &p);
@@ -353,8 +354,8 @@ static void add_queries(const back_strips *x, int g)
     const float *ds = x->ds + scores_at(g);
     float *to = (float *)t->args->dq + (x->tile->row + STRIP * g) * t->width + x->at;
     const shares m[3] = {
-        { labelled ? strip->plain : strip->count, strip->column, strip->label, ds, x->k, x->r, x->at },
-        { strip->count - strip->plain, strip->column + strip->plain, NULL, ds + 4 * strip->plain, x->k, NULL, x->at },
+        { labelled ? strip->plain : strip->count, strip->column, strip->label, ds, x->k, x->r, x->source_at },
+        { strip->count - strip->plain, strip->column + strip->plain, NULL, ds + 4 * strip->plain, x->k, NULL, x->source_at },
         { strip->labels, strip->wanted, NULL, x->part[g], x->r, NULL, 0 },
     };
     for (int32_t from = 0; from < t->dim;) {
@@ -435,14 +436,12 @@ static void add_sources(const back_strips *x)
     }
 }
 
-static void backward_head(back_strips *x, const ref_label_sums *sums)
+/* 0 when a product is not finite: nothing is added then. */
+static int backward_head(back_strips *x, const ref_label_sums *sums)
 {
     begin_head(x);
     score(x);
-    if (vec_has_nan(x->odd)) {
-        by_rows(x, sums);
-        return;
-    }
+    if (vec_has_nan(x->odd)) return 0;
     for (int g = 0; g < x->tile->strips; g++) {
         weigh(x, g);
         if (x->tile->labels > 0) sum_wanted(x, g);
@@ -450,40 +449,81 @@ static void backward_head(back_strips *x, const ref_label_sums *sums)
     }
     if (x->tile->labels > 0) add_labels(x, sums);
     add_sources(x);
+    return 1;
 }
 
-/* Where the rows of columns stand, and their scores. */
-static void find_columns(back_strips *x)
+/* Where the rows of columns stand. */
+static void find_rows(back_strips *x, const cpu_pack *pack)
 {
     const ref_attend *t = x->t;
-    const cpu_tile *tile = x->tile;
-    for (int i = 0; i < tile->clusters; i++) {
-        const cpu_cluster *cluster = &tile->cluster[i];
+    const int64_t stride = pack ? pack->stride : t->width;
+    for (int i = 0; i < x->tile->clusters; i++) {
+        const cpu_cluster *cluster = &x->tile->cluster[i];
         const gsa_part *part = &t->args->parts[cluster->kind];
+        int64_t at = pack ? GSA_CPU(pack_place)(pack, cluster) : cluster->first * t->width, to = cluster->first * t->width;
+        const float *k = pack ? pack->plane[0] : part->k, *v = pack ? pack->plane[1] : part->v;
         for (int64_t source = cluster->first, c = cluster->column; source <= cluster->last; source++, c++) {
-            x->k[c] = (const float *)part->k + source * t->width, x->v[c] = (const float *)part->v + source * t->width;
-            x->dk[c] = part->dk ? (float *)part->dk + source * t->width : NULL;
-            x->dv[c] = part->dv ? (float *)part->dv + source * t->width : NULL;
-            for (int g = 0; g < QUADS; g++) x->found[c][g] = -STRIP * g;
+            x->k[c] = k + at, x->v[c] = v + at;
+            x->dk[c] = part->dk ? (float *)part->dk + to : NULL;
+            x->dv[c] = part->dv ? (float *)part->dv + to : NULL;
+            at += stride, to += t->width;
         }
     }
+}
+
+/* Where the scores of columns stand. */
+static void find_scores(back_strips *x)
+{
+    const cpu_tile *tile = x->tile;
+    for (int32_t c = 0; c < tile->columns; c++)
+        for (int g = 0; g < QUADS; g++) x->found[c][g] = -STRIP * g;
     for (int g = 0; g < tile->strips; g++)
         for (int32_t i = 0; i < tile->strip[g].count; i++)
             x->found[tile->strip[g].column[i]][g] = scores_at(g) + 4 * i - STRIP * g;
     memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
 }
 
+static void begin_tile(back_strips *x, const cpu_tile *tile, const cpu_pack *pack)
+{
+    x->tile = tile;
+    if (x->t->r) cpu_tile_vectors(x->t, tile, x->r);
+    find_rows(x, pack);
+    find_scores(x);
+}
+
+static void begin(back_strips *x, const ref_attend *t, cpu_soon *soon, const cpu_kept_tile *kept)
+{
+    x->t = t, x->soon = soon, x->kept = kept;
+    x->packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
+}
+
 void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums)
 {
     cpu_kept_tile kept;
     back_strips x;
-    x.t = t, x.tile = tile, x.soon = &reading->soon, x.kept = &kept;
-    x.packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
-    if (t->r) cpu_tile_vectors(t, tile, x.r);
-    find_columns(&x);
+    begin(&x, t, &reading->soon, &kept);
+    begin_tile(&x, tile, NULL);
     for (x.head = reading->first; x.head < reading->last; x.head++) {
-        x.at = (int64_t)x.head * t->dim;
+        x.at = x.source_at = (int64_t)x.head * t->dim;
         if (t->drop.on && x.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.head, &kept);
-        backward_head(&x, sums);
+        if (!backward_head(&x, sums)) by_rows(&x, sums);
+    }
+}
+
+void GSA_CPU(strips_backward_packed)(const ref_attend *t, const cpu_pack *pack, int32_t first, int32_t last,
+                                     const ref_label_sums *sums)
+{
+    back_strips x;
+    cpu_soon none;
+    cpu_soon_start(&none, t->width, 0);
+    begin(&x, t, &none, NULL);
+    x.source_at = 0;
+    for (x.head = first; x.head < last; x.head++) {
+        x.at = (int64_t)x.head * t->dim;
+        GSA_CPU(pack_head)(pack, t, x.at);
+        for (int i = 0; i < pack->tiles; i++) {
+            begin_tile(&x, &pack->tile[i], pack);
+            if (!backward_head(&x, sums)) by_rows(&x, sums);
+        }
     }
 }

@@ -12,7 +12,7 @@ typedef struct ref_attend {
     real scale;
     const real *r, *bias; /* [labels, dim], [labels, heads] or NULL */
     ref_drop drop;
-    const void *plan; /* of the edges, for a level of cpu */
+    const void *plan, *rooms; /* for a level of cpu: of the edges; of its threads */
 } ref_attend;
 
 /* One block with its rows of K and V. */
