@@ -16,12 +16,19 @@ int gsa_signal_came(void)
     return stop != 0;
 }
 
+/* Who started the program may have had a signal ignored (nohup, trap '' INT, a script's job in the background): it stays so. */
+static void handle(int number, void (*handler)(int))
+{
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) return;
+    action = (struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
 const volatile sig_atomic_t *gsa_catch_signals(void)
 {
-    struct sigaction action = { .sa_handler = caught };
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    handle(SIGINT, caught);
+    handle(SIGTERM, caught);
     return &stop;
 }

@@ -327,25 +327,40 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
 }
 
+/* What the programs that are started from now on do at SIGINT and SIGTERM until they say otherwise: this process may have been started
+ * with either ignored. */
+static void inherit(void (*interrupt)(int), void (*terminate)(int))
+{
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, terminate);
+}
+
+/* Waits until the run that was started has reported so many steps; 0: it does not come to that. */
+static int reports(int steps)
+{
+    int seen = 0;
+    for (int i = 0; i < 3000 && seen < steps; i++) {
+        char *text = gsa_cli_read("err.txt");
+        seen = text ? count_of(text, "step ") : 0;
+        free(text);
+        if (seen < steps) pause_ms(10);
+    }
+    return seen >= steps;
+}
+
 /* A run that would go on for hours, once it has reported a step. */
 static pid_t start_long_run(void)
 {
     const pid_t child = gsa_cli_start(ARGS("train", "sum.ini", "--set", "train.epochs=100000", "--set",
                                            "train.report_every=1", "--set", "task.train=4096", "--out", "long"));
-    for (int i = 0; i < 3000; i++) {
-        char *text = gsa_cli_read("err.txt");
-        const int going = text && strstr(text, "step ") != NULL;
-        free(text);
-        if (going) return child;
-        pause_ms(10);
-    }
-    ck_abort_msg("the run never reported a step");
+    ck_assert_msg(reports(1), "the run never reported a step");
     return child;
 }
 
 START_TEST(first_signal_saves)
 {
     gsa_cli_enter();
+    inherit(SIG_DFL, SIG_DFL);
     const pid_t child = start_long_run();
     kill(child, _i ? SIGTERM : SIGINT);
     gsa_cli_wait(child, &ran);
@@ -358,9 +373,30 @@ START_TEST(first_signal_saves)
 END_TEST
 
 /* Both at once: the second finds the flag set, whatever the run is doing. */
+/* nohup, trap '' INT, a script's job in the background: a signal that is ignored when the program starts does nothing to it, the other
+ * one what it always does. */
+START_TEST(an_ignored_signal_stays_ignored)
+{
+    gsa_cli_enter();
+    inherit(_i ? SIG_DFL : SIG_IGN, _i ? SIG_IGN : SIG_DFL);
+    const pid_t child = start_long_run();
+    kill(child, _i ? SIGTERM : SIGINT);
+    kill(child, _i ? SIGTERM : SIGINT);
+    char *text = gsa_cli_read("err.txt");
+    ck_assert_msg(reports(count_of(text, "step ") + 10), "an ignored signal stopped the run");
+    free(text);
+    kill(child, _i ? SIGINT : SIGTERM);
+    gsa_cli_wait(child, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert(gsa_cli_exists("long/latest"));
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(second_signal_ends)
 {
     gsa_cli_enter();
+    inherit(SIG_DFL, SIG_DFL);
     const pid_t child = start_long_run();
     kill(child, SIGSTOP);
     kill(child, SIGINT);
@@ -376,6 +412,7 @@ END_TEST
 START_TEST(a_signal_leaves_no_temporary)
 {
     gsa_cli_enter();
+    inherit(SIG_DFL, SIG_DFL);
     gsa_cli_write("g.graphml", "what stood here");
     const pid_t child = gsa_cli_start(ARGS("graph", "--topology", "full", "--length", "2000", "--out", "g.graphml"));
     for (int i = 0; i < 3000 && system("ls g.graphml.tmp-* >/dev/null 2>&1") != 0; i++) pause_ms(1);
@@ -397,8 +434,8 @@ static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawin
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
 static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(a_dictionary_is_found_again),
                                       GSA_TEST(resume_and_threads) };
-static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_TEST(second_signal_ends),
-                                         GSA_LOOP(a_signal_leaves_no_temporary, 2) };
+static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_LOOP(an_ignored_signal_stays_ignored, 2),
+                                         GSA_TEST(second_signal_ends), GSA_LOOP(a_signal_leaves_no_temporary, 2) };
 
 int main(int argc, char **argv)
 {

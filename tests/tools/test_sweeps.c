@@ -167,6 +167,7 @@ START_TEST(a_signal_and_on)
                                                  "--out",     "runs",
                                                  "--threads", "1" };
     gsa_cli_enter();
+    signal(SIGINT, SIG_DFL); /* this process may have been started with it ignored, and stays so what is started ignored */
     const pid_t child = gsa_cli_start(args);
     for (int i = 0; i < 3000; i++) {
         char *err = gsa_cli_read("err.txt");
