@@ -1,5 +1,4 @@
 /* gsa graph - the phases of a topology, or of a whole stack, as GraphML, DOT or Matrix Market. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,39 +165,16 @@ static gsa_status emit(gsa_job *job, const gsa_args *args, gsa_error *error)
 
 /* ---- the picture ------------------------------------------------------------------------------------------------------------- */
 
-/* A file that is not there whole is not there at all: from its opening on a signal ends the writing, and with it the temporary. */
-static int64_t write_until_told(void *user, int file, const void *bytes, int64_t count)
-{
-    errno = ECANCELED;
-    return gsa_signal_came() ? -1 : gsa_system_default()->write(user, file, bytes, count);
-}
-
-static gsa_status write_picture(const gsa_job *job, const gsa_system *system, const char *path, const gsa_picture *picture,
-                                int format, gsa_error *error)
+static gsa_status write_picture(const gsa_job *job, const gsa_args *args, const gsa_picture *picture, int format,
+                                gsa_error *error)
 {
     gsa_output *out;
-    gsa_status status = gsa_output_open(system, path, &out, error);
+    gsa_status status = gsa_output_open(job->system, gsa_args_text(args, "out"), &out, error);
     if (status != GSA_OK) return status;
     status = gsa_write_picture(job->system, picture, format, out, error);
     if (status == GSA_OK) return gsa_output_commit(out, error);
     gsa_output_abandon(out);
     return status;
-}
-
-static gsa_status write_to(const gsa_job *job, const gsa_args *args, const gsa_picture *picture, int format,
-                           gsa_error *error)
-{
-    const char *path = gsa_args_text(args, "out");
-    gsa_system told = *gsa_system_default();
-    const int kind = strcmp(path, "-") == 0 ? GSA_FILE_OTHER : told.kind(told.user, path, NULL);
-    if (kind != GSA_FILE_ABSENT && kind != GSA_FILE_REGULAR)
-        return write_picture(job, job->system, path, picture, format, error);
-    told.write = write_until_told;
-    gsa_catch_signals();
-    const gsa_status status = write_picture(job, &told, path, picture, format, error);
-    return status != GSA_OK && gsa_signal_came()
-               ? gsa_fail(error, GSA_ERR_IO, "stopped on request: '%s' was not written", path)
-               : status;
 }
 
 static gsa_status draw_one(gsa_job *job, const gsa_args *args, int format, gsa_error *error)
@@ -207,7 +183,7 @@ static gsa_status draw_one(gsa_job *job, const gsa_args *args, int format, gsa_e
     const gsa_picture_stack stack = { "", job->tokens[MAIN].label, job->tokens[MEMORY].label, -1 };
     const gsa_picture picture = { own->text, &stack, job->sheets, 1, own->sheets };
     gsa_drawn_stack_sheets(own, 0, job->sheets);
-    const gsa_status status = write_to(job, args, &picture, format, error);
+    const gsa_status status = write_picture(job, args, &picture, format, error);
     if (status == GSA_OK) gsa_drawn_stack_say(own, NULL, 0);
     return status;
 }
@@ -225,7 +201,7 @@ static gsa_status draw_two(gsa_job *job, const gsa_args *args, int format, gsa_e
     snprintf(text, room, "encoder=%s decoder=%s", memory->text, own->text);
     job->text = text;
     const gsa_picture picture = { text, stacks, job->sheets, STACKS, memory->sheets + own->sheets };
-    const gsa_status status = write_to(job, args, &picture, format, error);
+    const gsa_status status = write_picture(job, args, &picture, format, error);
     if (status != GSA_OK) return status;
     gsa_drawn_stack_say(memory, "encoder", 0);
     gsa_drawn_stack_say(own, "decoder", 1);

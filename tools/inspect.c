@@ -1,6 +1,5 @@
 /* gsa-inspect - numbers and pictures of a pattern's GraphML. A program of its own because it links igraph. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -123,7 +122,7 @@ static gsa_status start(int argc, char **argv, gsa_error *error)
 {
     gsa_args *args;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(0, error);
-    gsa_status status = gsa_args_parse(gsa_system_default(), &inspect, argv + 1, argc - 1, &args, error);
+    gsa_status status = gsa_args_parse(gsa_tidy_system(), &inspect, argv + 1, argc - 1, &args, error);
     if (status != GSA_OK) return status;
     status = gsa_args_help(args) ? print(1, error) : run(args, error);
     gsa_args_release(args);
@@ -133,7 +132,6 @@ static gsa_status start(int argc, char **argv, gsa_error *error)
 int main(int argc, char **argv)
 {
     gsa_error error = { 0 };
-    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     const gsa_status status = start(argc, argv, &error);
     if (status != GSA_OK) fprintf(stderr, "gsa-inspect: %s\n", error.text);
     return status == GSA_OK                                         ? GSA_EXIT_OK

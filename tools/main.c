@@ -1,5 +1,4 @@
 /* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its status into an exit code. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
@@ -81,7 +80,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (!verb) return error->status;
     gsa_args *args;
     char own[GSA_PATH_ROOM];
-    gsa_status status = gsa_args_parse(gsa_system_default(), verb, argv + 2, argc - 2, &args, error);
+    gsa_status status = gsa_args_parse(gsa_tidy_system(), verb, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
     if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
     else status = gsa_add_own_plugins(args, own, error);
@@ -94,7 +93,6 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
 int main(int argc, char **argv)
 {
     gsa_error error = { 0 };
-    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     const gsa_status status = run(argc, argv, &error);
     if (status != GSA_OK) fprintf(stderr, "gsa: %s\n", error.text);
     return gsa_exit_code(status);

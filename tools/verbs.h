@@ -90,9 +90,11 @@ double gsa_now(void);
 /* The same; with counts_cpu those in which this process's threads computed, all together. */
 double gsa_clock_now(int counts_cpu);
 
+/* The default table for all that a program does; its temporaries are taken away when SIGHUP, SIGINT, SIGPIPE or SIGTERM end it, which
+ * they do from now on as ever. A limit on the size of files is an error of a write from now on, and no signal. */
+const gsa_system *gsa_tidy_system(void);
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);
-int gsa_signal_came(void); /* the same flag */
 
 /* gsa_train's progress, for a terminal (one bar) or a log (one line a report). */
 typedef struct gsa_reporter {
