@@ -24,6 +24,21 @@ static void refuse(const char *const *args, int code, const char *fragment)
     ck_assert_str_eq(ran.out, "");
 }
 
+/* Models of patterns that go on for ever, over bytes and over many words. */
+static void train_endless(void)
+{
+    FILE *words = fopen("words.txt", "w");
+    for (int i = 0; i < 9000; i++) fprintf(words, "w%d ", i);
+    fclose(words);
+    run(ARGS("train", "language.ini", "--quiet", "--threads", "1", "--set", "model.position=none", "--set",
+             "model.encoder=window:causal=1", "--out", "endless"),
+        NULL);
+    run(ARGS("train", "language.ini", "--quiet", "--threads", "1", "--set", "model.position=none", "--set",
+             "data.tokens=words", "--set", "data.train=words.txt", "--set", "model.encoder=window:causal=1", "--out",
+             "words"),
+        NULL);
+}
+
 static void train(void)
 {
     gsa_cli_enter();
@@ -61,6 +76,7 @@ END_TEST
 START_TEST(asked_wrongly)
 {
     train();
+    train_endless();
     refuse(ARGS("generate", "--prompt", "x"), 2, "--model");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--input", "y"), 2,
            "--prompt and --input both say the prompts");
@@ -69,6 +85,13 @@ START_TEST(asked_wrongly)
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--top-p", "0"), 2, "'--top-p' is '0'");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--tokens", "33"), 1,
            "34 tokens in all, but the model has learned 32 positions");
+    refuse(ARGS("generate", "--model", "endless", "--prompt", "x", "--tokens", "2000000000"), 1,
+           "2000000001 tokens in all are too many to generate: topology 'window', length 2000000002: 2000000002 nodes of "
+           "input and memory, the limit is 16777216");
+    refuse(ARGS("generate", "--model", "endless", "--prompt", "x", "--tokens", "2147483647"), 1,
+           "2147483647 tokens behind a prompt of 2 are too many");
+    refuse(ARGS("generate", "--model", "words", "--prompt", "x", "--count", "65536", "--tokens", "1"), 1,
+           "65536 texts side by side have ");
     refuse(ARGS("generate", "--model", "strided", "--prompt", "x", "--tokens", "3"), 1,
            "layers 0 to 0 run strided, which does not promise that what a token reads stays the same as the text grows");
     gsa_cli_leave();

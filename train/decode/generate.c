@@ -172,6 +172,18 @@ static gsa_status answer_lines(generator *g, const char *path, gsa_error *error)
     return status;
 }
 
+/* Scores of all texts stand side by side. */
+static gsa_status check_count(int64_t count, int64_t outputs, gsa_error *error)
+{
+    const int64_t bytes = count * outputs * (int64_t)sizeof(double), most = INT64_C(1) << 32;
+    return bytes <= most
+               ? GSA_OK
+               : gsa_fail(error, GSA_ERR_LIMIT,
+                          "%lld texts side by side have %lld bytes of scores, expected at most %lld: the model can "
+                          "draw %lld tokens",
+                          (long long)count, (long long)bytes, (long long)most, (long long)outputs);
+}
+
 static gsa_status prepare(generator *g, gsa_error *error)
 {
     const gsa_generate_options *o = g->o;
@@ -186,6 +198,8 @@ static gsa_status prepare(generator *g, gsa_error *error)
     g->units = gsa_language_units(g->session.self);
     if (o->line && g->units->line_end == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a line end is to end a text, but the model's texts have none");
+    const gsa_status status = check_count(o->count, outputs, error);
+    if (status != GSA_OK) return status;
     g->text = gsa_alloc_zero(g->system, count, sizeof *g->text);
     g->logits = gsa_alloc(g->system, count * (size_t)outputs, sizeof *g->logits);
     g->id = gsa_alloc(g->system, 3 * count, sizeof *g->id);

@@ -24,6 +24,15 @@ static gsa_status check_model(const gsa_session *s, int32_t longest, gsa_error *
     return GSA_OK;
 }
 
+/* A pattern is emitted for the longest text before the first token comes: what that may take, a few GB. */
+static const gsa_limits LIMITS = { .nodes = INT64_C(1) << 24, .runs = INT64_C(1) << 25 };
+
+static gsa_status too_long(gsa_error *error, int32_t longest)
+{
+    const gsa_error why = error ? *error : (gsa_error){ .text = "" };
+    return gsa_fail(error, GSA_ERR_LIMIT, "%d tokens in all are too many to generate: %s", longest, why.text);
+}
+
 gsa_status gsa_next_create(gsa_session *session, int32_t longest, gsa_next **next, gsa_error *error)
 {
     *next = NULL;
@@ -32,11 +41,11 @@ gsa_status gsa_next_create(gsa_session *session, int32_t longest, gsa_next **nex
     gsa_next *n = gsa_alloc_zero(session->system, 1, sizeof *n);
     if (!n) return gsa_out_of_memory(error, "what comes next", (int64_t)sizeof *n);
     n->session = session;
-    const gsa_generation_options options = { .longest = longest, .cache = session->model.cache };
+    const gsa_generation_options options = { .longest = longest, .cache = session->model.cache, .limits = &LIMITS };
     status = gsa_generation_create(gsa_learner_encoder(&session->model), session->backend, &options, &n->generation, error);
     if (status == GSA_OK) *next = n;
     else gsa_next_release(n);
-    return status;
+    return status == GSA_ERR_LIMIT ? too_long(error, longest) : status;
 }
 
 void gsa_next_release(gsa_next *n)
