@@ -1,6 +1,7 @@
 /* Bands of the cpu backend (kernels/cpu/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
  * threads, nor batching, nor outputs that go past the caches change a bit. */
 #include "kernels/cpu/cpu.h"
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -100,8 +101,7 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
 {
     const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width, one = rows * width;
     const int64_t part_rows[1] = { (int64_t)examples * rows };
-    rig r = { 0 };
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
+    rig r = level_rig(level[at], threads);
     float *x = r.b->alloc(r.b, 8 * count * (int64_t)sizeof *x),
           *lse = r.b->alloc(r.b, examples * rows * HEADS * (int64_t)sizeof *x);
     int64_t *first = calloc((size_t)examples + 1, sizeof *first);
@@ -135,8 +135,7 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
     gsa_cpu_ways ways;
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
     ck_assert_msg(ways.banded >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)ways.banded);
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    level_rig_attend(&r, &args);
     for (int p = 0; p < 4; p++) { /* of the last example; the others are equal to it */
         const float *y = x + (4 + p) * count;
         for (int32_t e = 1; e < examples; e++)
@@ -145,9 +144,7 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
     }
     free(first), free(id);
     r.b->free(r.b, x), r.b->free(r.b, lse);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 START_TEST(nothing_changes_a_bit)
@@ -181,8 +178,7 @@ static void two_kinds(int at, int32_t examples, const float *numbers, float to[2
         lse[2 * MOST * KIND_ROWS * KIND_HEADS];
     const int64_t part_rows[1] = { (int64_t)examples * SHARED };
     int64_t first[2 * (MOST + 1)];
-    rig r = { 0 };
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
+    rig r = level_rig(level[at], 1);
     edges_begin(&r.maker, 1, part_rows, 1);
     for (int32_t kind = 0; kind < 2; kind++)
         for (int32_t e = 0; e <= examples; e++) {
@@ -209,11 +205,9 @@ static void two_kinds(int at, int32_t examples, const float *numbers, float to[2
                                    .parts = parts,
                                    .out = out,
                                    .lse = lse };
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    level_rig_attend(&r, &args);
     for (int kind = 0; kind < 2; kind++) memcpy(to[kind], out + kind * examples * KIND_COUNT, sizeof to[kind]);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 START_TEST(no_band_has_rows_of_two_kinds)

@@ -1,6 +1,7 @@
 /* Bundles of the cpu backend (kernels/cpu/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
  * neither threads, nor batching, nor a neighbour that is not finite changes a bit of a row; and rows of one edge by hand. */
 #include "kernels/cpu/cpu.h"
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -114,8 +115,7 @@ static void run_way(int at, way how, const float *numbers, results *to)
     const int64_t part_rows[1] = { (int64_t)how.examples * NODES };
     int64_t first[MOST + 1];
     int32_t ids[MOST] = { 0 };
-    rig r = { 0 };
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], how.threads, &r.b, NULL), GSA_OK);
+    rig r = level_rig(level[at], how.threads);
     memset(&got, 0, sizeof got);
     copies(q, numbers, PLANE, how.examples), copies(dout, numbers + PLANE, PLANE, how.examples);
     copies(k, numbers + 2 * PLANE, NODES * WIDTH, how.examples);
@@ -147,9 +147,7 @@ static void run_way(int at, way how, const float *numbers, results *to)
     memcpy(to->dv, got.dv, sizeof to->dv);
     memset(to->dr, 0, sizeof to->dr);
     if (how.examples == 1) memcpy(to->dr, got.dr, sizeof to->dr);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 enum { NUMBERS = 2 * PLANE + 2 * NODES * WIDTH };
@@ -239,11 +237,10 @@ static void run_single(int at, int i, int heads, int dim)
         lse[SINGLES * HEADS], bias[2 * HEADS], dq[SINGLES * WIDTH], dk[SINGLES * WIDTH], dv[SINGLES * WIDTH];
     const int64_t part_rows[1] = { SINGLES };
     const int width = heads * dim, bad = 2 * width + dim, other = 4 * width + dim; /* row 2 reads source 4 */
-    rig r = { 0 };
+    rig r = level_rig(level[at], 1);
     for (int j = 0; j < SINGLES * WIDTH; j++) q[j] = k[j] = v[j] = dout[j] = 0.25f, dq[j] = dk[j] = dv[j] = 0;
     q[bad] = singles[i].q, dout[bad] = singles[i].dout, k[other] = singles[i].k, v[other] = singles[i].v;
     bias[heads + 1] = singles[i].bias;
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
     edges_begin(&r.maker, 1, part_rows, 2);
     for (int32_t row = 0; row < SINGLES; row++) {
         edges_row(&r.maker, 0, row);
@@ -264,9 +261,7 @@ static void run_single(int at, int i, int heads, int dim)
     check_plane("another row", "out", out + 3 * width + dim, dim, 1);
     check_plane("another row", "dq", dq + 3 * width + dim, dim, 0);
     check_plane("another head", "dv", dv + 4 * width, dim, 1);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 START_TEST(one_edge)

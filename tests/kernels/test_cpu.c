@@ -1,5 +1,6 @@
 /* What the cpu backend adds to ref: levels, the vectors' exponential, heads of every width and rows longer than a block. That its
  * table equals ref's oracle is the job of the other suites, run at each level (GSA_TEST_BACKEND). */
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -305,10 +306,7 @@ START_TEST(what_is_not_read_does_not_matter)
             static float x[4][ROWS * DIM], y[4][ROWS * DIM], plain[5][4][ROWS * DIM], lse[ROWS * HEADS];
             float *const out = y[0], (*const d)[ROWS * DIM] = y + 1;
             gsa_dice dice = { 5 };
-            rig r = { 0 };
-            gsa_backend *b;
-            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &b, NULL), GSA_OK);
-            r.b = b;
+            rig r = level_rig(levels[l].level, 1);
             make_windows(&r, (window){ 9, 0, 0, 0 });
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < ROWS * DIM; j++) x[i][j] = (float)gsa_bell(&dice);
@@ -326,8 +324,7 @@ START_TEST(what_is_not_read_does_not_matter)
                                            .lse = lse,
                                            .dout = x[3],
                                            .dq = d[0] };
-            ck_assert_int_eq(b->attend_forward(b, &args), GSA_OK);
-            ck_assert_int_eq(b->attend_backward(b, &args), GSA_OK);
+            level_rig_attend(&r, &args);
             for (int row = 0; row < ROWS; row++) {
                 int clean = 1, clean_d = 1;
                 for (int i = 0; i < DIM; i++) {
@@ -344,9 +341,7 @@ START_TEST(what_is_not_read_does_not_matter)
             if (which == 3) ck_assert(isnan(d[0][BAD]));
             if (l == 0) memcpy(plain[which], y, sizeof y);
             ck_assert_msg(agree(&y[0][0], &plain[which][0][0], 4 * ROWS * DIM), "%s: input %d", levels[l].name, which);
-            edges_unload(b, &r.device);
-            edges_free(&r.maker);
-            gsa_backend_release(b);
+            level_rig_end(&r);
         }
 }
 END_TEST
@@ -360,9 +355,8 @@ START_TEST(whole_examples_that_are_not_finite)
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int which = 0; which < 3 && gsa_cpu_has(levels[l].level); which++) { /* q, k, v */
             gsa_dice dice = { 7 };
-            rig r = { 0 };
+            rig r = level_rig(levels[l].level, 1);
             int spoilt = 0;
-            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &r.b, NULL), GSA_OK);
             make_whole(&r);
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < COUNT; j++) x[i][j] = (float)gsa_bell(&dice);
@@ -379,15 +373,12 @@ START_TEST(whole_examples_that_are_not_finite)
                                            .lse = lse,
                                            .dout = x[3],
                                            .dq = y[1] };
-            ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-            ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+            level_rig_attend(&r, &args);
             for (int i = 0; i < COUNT; i++) spoilt += !isfinite(y[0][i]);
             if (l == 0) memcpy(plain[which], y, sizeof y);
             ck_assert_msg(spoilt > 0 && spoilt < COUNT, "%s: input %d spoils %d numbers", levels[l].name, which, spoilt);
             ck_assert_msg(agree(&y[0][0], &plain[which][0][0], 4 * COUNT), "%s: input %d", levels[l].name, which);
-            edges_unload(r.b, &r.device);
-            edges_free(&r.maker);
-            gsa_backend_release(r.b);
+            level_rig_end(&r);
         }
 }
 END_TEST
@@ -400,10 +391,9 @@ static void attend_behind(const float *const *x, float *out, int level, int thre
     static float lse[2 * (WHOLE + 20) * HEADS];
     const int64_t part_rows[] = { (int64_t)examples * WHOLE };
     int64_t first[6];
-    rig r = { 0 };
+    rig r = level_rig(level, threads);
     for (int i = 0; i <= examples; i++)
         first[i] = (int64_t)i * before, first[examples + 1 + i] = (int64_t)examples * before + (int64_t)i * WHOLE;
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level, threads, &r.b, NULL), GSA_OK);
     edges_begin(&r.maker, 1, part_rows, 1);
     for (int kind = 0; kind < 2; kind++)
         for (int32_t e = 0; e < examples; e++)
@@ -422,10 +412,8 @@ static void attend_behind(const float *const *x, float *out, int level, int thre
                                    .parts = parts,
                                    .out = out,
                                    .lse = lse };
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_attend(&r, &args);
+    level_rig_end(&r);
 }
 
 START_TEST(products_behind_other_rows)
@@ -481,8 +469,7 @@ START_TEST(threads_change_no_bit_of_a_tile)
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int i = 0; i < GSA_COUNT(threads) && has_in_turn(levels[l].level, _i); i += GSA_THIN(2)) {
             float(*to)[COUNT] = y[i > 0];
-            rig r = { 0 };
-            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, threads[i], &r.b, NULL), GSA_OK);
+            rig r = level_rig(levels[l].level, threads[i]);
             if (reading < GSA_COUNT(windows)) make_windows(&r, windows[reading]);
             else make_whole(&r);
             memset(to, 0, sizeof y[0]);
@@ -498,12 +485,9 @@ START_TEST(threads_change_no_bit_of_a_tile)
                                            .lse = lse,
                                            .dout = x[3],
                                            .dq = to[3] };
-            ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-            ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+            level_rig_attend(&r, &args);
             if (i > 0) ck_assert_msg(memcmp(y[0], y[1], sizeof y[0]) == 0, "%s: %d threads", levels[l].name, threads[i]);
-            edges_unload(r.b, &r.device);
-            edges_free(&r.maker);
-            gsa_backend_release(r.b);
+            level_rig_end(&r);
         }
 }
 END_TEST

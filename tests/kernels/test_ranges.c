@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 
@@ -82,8 +83,7 @@ static void attend(int level, int threads, int tables, double drop, gsa_memo *me
     static const float bias[LABELS * HEADS] = { [HEADS - 1] = -INFINITY, [4 * HEADS - 1] = -INFINITY };
     const int vectors = tables & VECTORS;
     gsa_dice dice = { 9 };
-    rig r = { 0 };
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level, threads, &r.b, NULL), GSA_OK);
+    rig r = level_rig(level, threads);
     make_levels(&r, 1);
     ck_assert_int_le(r.device.rows, ROWS);
     for (int i = 0; i < 5; i++)
@@ -106,13 +106,11 @@ static void attend(int level, int threads, int tables, double drop, gsa_memo *me
                                    .dq = to->dq,
                                    .dlabel_vectors = vectors ? to->dr : NULL };
     if (memo) memo->of = r.device.run_offset, r.device.memo = memo;
-    for (int call = 0; call < 1 + (memo != NULL); call++) ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    if (memo) ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
+    level_rig_attend(&r, &args);
     if (memo) ck_assert_ptr_nonnull(memo->data);
     if (memo) gsa_memo_clear(memo);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 START_TEST(threads_and_memos_change_no_bit)
@@ -139,8 +137,7 @@ START_TEST(what_is_not_read_does_not_matter)
     static results y;
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int which = 1; which < 3 && gsa_cpu_has(levels[l].level); which++) {
-            rig r = { 0 };
-            ck_assert_int_eq(gsa_backend_cpu(NULL, levels[l].level, 1, &r.b, NULL), GSA_OK);
+            rig r = level_rig(levels[l].level, 1);
             make_levels(&r, 1);
             attend(levels[l].level, 1, 0, 0.2, NULL, BAD, &which, &y);
             const gsa_edges *e = &r.maker.view;
@@ -151,9 +148,7 @@ START_TEST(what_is_not_read_does_not_matter)
                 for (int i = 0; i < WIDTH; i++) clean &= isfinite(y.out[row * WIDTH + i]) && isfinite(y.dq[row * WIDTH + i]);
                 ck_assert_msg(clean == !reads, "%s: input %d, row %d", levels[l].name, which, (int)row);
             }
-            edges_unload(r.b, &r.device);
-            edges_free(&r.maker);
-            gsa_backend_release(r.b);
+            level_rig_end(&r);
         }
 }
 END_TEST
@@ -196,7 +191,7 @@ static void attend_mixed(int level, int32_t others, own_results *to)
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     const int64_t at = others > 0;
     gsa_dice dice = { 3 };
-    rig r = { 0 };
+    rig r = level_rig(level, 1);
     memset(k, 0, sizeof k), memset(v, 0, sizeof v), memset(dk, 0, sizeof dk), memset(dv, 0, sizeof dv),
         memset(row, 0, sizeof row);
     for (int i = 0; i < OWN_ROWS * DIM; i++)
@@ -208,7 +203,6 @@ static void attend_mixed(int level, int32_t others, own_results *to)
         }
         parts[kind] = (gsa_part){ k[kind], v[kind], dk[kind], dv[kind] };
     }
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level, 1, &r.b, NULL), GSA_OK);
     make_mixed(&r, others);
     ck_assert_int_eq(r.device.rows, OWN_ROWS + at);
     const gsa_attend_args args = { .edges = &r.device,
@@ -221,17 +215,14 @@ static void attend_mixed(int level, int32_t others, own_results *to)
                                    .lse = lse,
                                    .dout = row[1],
                                    .dq = row[3] };
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
+    level_rig_attend(&r, &args);
     memcpy(to->out, row[2] + at * DIM, sizeof to->out), memcpy(to->dq, row[3] + at * DIM, sizeof to->dq);
     memcpy(to->lse, lse + at, sizeof to->lse);
     for (int kind = 0; kind < 2; kind++) {
         memcpy(to->dk[kind], dk[kind] + kind * others * DIM, sizeof to->dk[kind]);
         memcpy(to->dv[kind], dv[kind] + kind * others * DIM, sizeof to->dv[kind]);
     }
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_end(&r);
 }
 
 /* Where the sources of one kind stand among those of all examples says nothing of where those of another do. */
@@ -341,9 +332,7 @@ START_TEST(plans_do_not_grow_with_edges)
         make_full(&r, TEXT, shares[_i]);
         attend_full(r.b, &r.device, numbers, NULL);
         ck_assert_msg(book.largest <= most[_i], "%s: %lld bytes at once", levels[l].name, (long long)book.largest);
-        edges_unload(r.b, &r.device);
-        edges_free(&r.maker);
-        gsa_backend_release(r.b);
+        level_rig_end(&r);
         ck_assert_int_eq(book.held, 0);
     }
 }

@@ -2,6 +2,7 @@
  * rows share and that they do not, against the oracle; that neither threads nor batching change a bit, forward and backward; and that
  * what is not finite stays with the rows that read it. */
 #include "kernels/cpu/cpu.h"
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -129,9 +130,8 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
     static const int32_t id[MOST];
     static float vectors[LABELS * DIM], bias[LABELS * HEADS];
     gsa_dice dice = { 6 };
-    rig r = { 0 };
+    rig r = level_rig(level[at], threads);
     gsa_cpu_ways ways;
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
     make_edges(&r, 11, which, examples);
     fill(x, examples, taint), note_reads(x, &r.device);
     for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
@@ -155,11 +155,8 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
     ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
     ck_assert_int_eq(ways.stripped, ways.tiled);
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_attend(&r, &args);
+    level_rig_end(&r);
 }
 
 /* Example `e` of x against the first of y. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/cpu/cpu.h"
+#include "level_rig.h"
 #include "oracle_check.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -123,10 +124,9 @@ static void attend(planes *x, const struct pattern *p, call c)
 {
     static float vectors[LABELS * MOST_DIM], bias[LABELS * HEADS];
     gsa_dice dice = { 5 };
-    rig r = { 0 };
+    rig r = level_rig(c.level, c.threads);
     gsa_cpu_ways ways;
     memset(x, 0, sizeof *x);
-    ck_assert_int_eq(gsa_backend_cpu(NULL, c.level, c.threads, &r.b, NULL), GSA_OK);
     make_edges(&r, p, c.examples);
     const int64_t width = (int64_t)HEADS * c.dim, one = r.maker.view.rows / c.examples * width, part = p->sources * width;
     ck_assert_int_le(one, ONE);
@@ -158,11 +158,8 @@ static void attend(planes *x, const struct pattern *p, call c)
                                    .dq = x->dq };
     ck_assert(gsa_cpu_probe_of(c.level)->ways(&args, &ways));
     ck_assert_int_eq(ways.swept, r.maker.view.rows);
-    ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_attend(&r, &args);
+    level_rig_end(&r);
 }
 
 static void check_bits(const planes *want, const planes *got, const struct pattern *p, call c, int64_t rows,
@@ -243,10 +240,9 @@ START_TEST(rows_keep_to_their_sources)
     const int32_t dim = bits_dim[_i / GSA_COUNT(patterns)];
     for (int at = 0; at < GSA_COUNT(level); at++)
         for (int tainted = 1; tainted <= 6 && gsa_cpu_has(level[at]); tainted++) {
-            rig r = { 0 };
+            rig r = level_rig(level[at], 1);
             attend(&clean, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dim = dim });
             attend(&x, p, (call){ .level = level[at], .threads = 1, .examples = 1, .dim = dim, .tainted = tainted });
-            ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &r.b, NULL), GSA_OK);
             make_edges(&r, p, 1);
             const gsa_edges *e = &r.maker.view;
             for (int64_t row = 0; row < e->rows; row++) {
@@ -257,9 +253,7 @@ START_TEST(rows_keep_to_their_sources)
                 ck_assert_msg(same == !reads, "%s, kind %d, row %d", p->name, tainted, (int)row);
             }
             check_sources(&x, &clean, e, p, HEADS * dim, tainted);
-            edges_unload(r.b, &r.device);
-            edges_free(&r.maker);
-            gsa_backend_release(r.b);
+            level_rig_end(&r);
         }
 }
 END_TEST

@@ -1,0 +1,30 @@
+/* level_rig.h - the frame of a call of attention at one level of the cpu backend: a rig without tensors, whose graph the test makes. For tests
+ * under Check. */
+#ifndef GSA_TEST_LEVEL_RIG_H
+#define GSA_TEST_LEVEL_RIG_H
+#include "rig.h"
+#include "support/suite.h"
+
+static inline rig level_rig(int level, int threads)
+{
+    rig r = { 0 };
+    ck_assert_int_eq(gsa_backend_cpu(NULL, level, threads, &r.b, NULL), GSA_OK);
+    return r;
+}
+
+/* Forward, and backward where there is a gradient to start from. */
+static inline void level_rig_attend(const rig *r, const gsa_attend_args *args)
+{
+    ck_assert_int_eq(r->b->attend_forward(r->b, args), GSA_OK);
+    if (args->dout) ck_assert_int_eq(r->b->attend_backward(r->b, args), GSA_OK);
+}
+
+/* The graph and the backend. */
+static inline void level_rig_end(rig *r)
+{
+    edges_unload(r->b, &r->device);
+    edges_free(&r->maker);
+    gsa_backend_release(r->b);
+}
+
+#endif
