@@ -5,6 +5,8 @@
 #include <string.h>
 #include "graph/utf8.h"
 
+enum { LONGEST = 8192 /* of what is put together before it is cut: two paths and a reason */ };
+
 /* One line that any terminal and any JSON log accepts: line breaks become spaces, other controls and broken bytes '?'. */
 static void make_printable(char *text)
 {
@@ -16,28 +18,32 @@ static void make_printable(char *text)
     }
 }
 
-/* Ends a text that filled its buffer with "..." after the last whole character that leaves room for it. */
-static void cut(char *text)
+static int continues(char byte)
 {
-    size_t end = GSA_ERROR_SIZE - 4;
-    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) end--;
-    strcpy(text + end, "...");
+    return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* At most `length` bytes of `text` stand there; what does not fit is cut. */
+/* The sentence, of which "..." stands for the middle where it is too long, between whole characters: a long name stands in front, what is
+ * wrong with it behind. */
 static void keep(gsa_error *error, const char *text, size_t length)
 {
     const size_t most = GSA_ERROR_SIZE - 1;
-    memcpy(error->text, text, length < most ? length : most);
-    error->text[length < most ? length : most] = 0;
-    if (length > most) cut(error->text);
+    if (length <= most) memcpy(error->text, text, length + 1);
+    else {
+        size_t front = most / 2, back = length - (most - front - 3);
+        while (front > 0 && continues(text[front])) front--;
+        while (continues(text[back])) back++;
+        memcpy(error->text, text, front);
+        memcpy(error->text + front, "...", 3);
+        memcpy(error->text + front + 3, text + back, length - back + 1);
+    }
     make_printable(error->text);
 }
 
 gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...)
 {
     if (!error) return status;
-    char text[GSA_ERROR_SIZE + 1]; /* the arguments may point into error->text */
+    char text[LONGEST]; /* the arguments may point into error->text */
     va_list arguments;
     va_start(arguments, format);
     const int length = vsnprintf(text, sizeof text, format, arguments);
@@ -51,13 +57,12 @@ gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...
 gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, ...)
 {
     if (!error) return status;
-    char text[2 * GSA_ERROR_SIZE + 2];
+    char text[LONGEST + GSA_ERROR_SIZE + 2];
     va_list arguments;
     va_start(arguments, where);
-    const int length = vsnprintf(text, GSA_ERROR_SIZE, where, arguments);
+    const int length = vsnprintf(text, LONGEST, where, arguments);
     va_end(arguments);
     if (length < 0) return error->status;
-    if (length >= GSA_ERROR_SIZE) cut(text);
     strcat(text, ": ");
     strcat(text, error->text);
     keep(error, text, strlen(text));

@@ -28,7 +28,7 @@ enum { GSA_ERROR_SIZE = 1024 };
 
 typedef struct gsa_error {
     gsa_status status;
-    char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; cut at a character boundary with "..." when too long */
+    char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; "..." between whole characters stands for the middle of one that is too long */
 } gsa_error;
 
 #if defined(__GNUC__)

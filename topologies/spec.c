@@ -5,6 +5,8 @@
 #include "words.h"
 
 enum { LAYER_LIMIT = 1000, TEXT_LIMIT = 1 << 16 };
+_Static_assert(GSA_WORD_LIMIT == 63, "the sentence says so");
+static const char TOO_LONG[] = "the end of a name of at most 63 letters";
 
 typedef struct reader {
     gsa_stack_spec *spec;
@@ -91,7 +93,8 @@ static gsa_status read_name(reader *r, const char *what, const char **name, size
 {
     *name = r->at;
     *bytes = *r->at >= 'a' && *r->at <= 'z' ? strspn(r->at, "abcdefghijklmnopqrstuvwxyz0123456789_") : 0;
-    if (*bytes == 0 || *bytes > GSA_WORD_LIMIT) return expected(r, r->at, what);
+    if (*bytes == 0) return expected(r, r->at, what);
+    if (*bytes > GSA_WORD_LIMIT) return expected(r, r->at + GSA_WORD_LIMIT, TOO_LONG);
     r->at += *bytes;
     return GSA_OK;
 }

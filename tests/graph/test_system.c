@@ -79,13 +79,30 @@ START_TEST(long_sentences_are_cut_between_characters)
             gsa_fail(&error, GSA_ERR_FORMAT, "%s", text);
             const size_t length = strlen(error.text);
             ck_assert_msg(length < GSA_ERROR_SIZE && length > GSA_ERROR_SIZE - 9, "length %zu", length);
-            ck_assert_str_eq(error.text + length - 3, "...");
+            ck_assert_int_eq(strncmp(error.text, text, GSA_ERROR_SIZE / 2 - 4), 0);
+            ck_assert_ptr_nonnull(strstr(error.text + GSA_ERROR_SIZE / 2 - 9, "..."));
             ck_assert_int_eq(gsa_utf8_invalid(error.text, (int64_t)length), -1);
             ck_assert_ptr_null(strchr(error.text, '?'));
             gsa_fail_at(&error, GSA_ERR_FORMAT, "%s", text);
             ck_assert_int_eq(gsa_utf8_invalid(error.text, (int64_t)strlen(error.text)), -1);
             ck_assert_ptr_null(strchr(error.text, '?'));
         }
+}
+END_TEST
+
+/* A path of the greatest length leaves the reason to be read. */
+START_TEST(the_end_of_a_long_sentence_stays)
+{
+    char path[4096];
+    gsa_error error;
+    memset(path, 'p', sizeof path - 1), path[sizeof path - 1] = 0;
+    gsa_fail(&error, GSA_ERR_IO, "'%s' cannot be opened: too long", path);
+    ck_assert_int_eq(strncmp(error.text, "'ppp", 4), 0);
+    ck_assert_ptr_nonnull(strstr(error.text, "p...p"));
+    ck_assert_ptr_nonnull(strstr(error.text, "p' cannot be opened: too long"));
+    gsa_fail(&error, GSA_ERR_FORMAT, "bad value");
+    gsa_fail_at(&error, GSA_ERR_FORMAT, "%s:%d", path, 7);
+    ck_assert_ptr_nonnull(strstr(error.text, "p:7: bad value"));
 }
 END_TEST
 
@@ -256,7 +273,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(arithmetic_is_checked) };
     static const gsa_test sentences[] = { GSA_TEST(a_failure_is_one_line), GSA_TEST(a_place_goes_in_front),
                                           GSA_TEST(long_sentences_are_cut_between_characters),
-                                          GSA_TEST(every_status_has_a_name) };
+                                          GSA_TEST(the_end_of_a_long_sentence_stays), GSA_TEST(every_status_has_a_name) };
     static const gsa_test text[] = { GSA_LOOP(text_is_judged, GSA_COUNT(texts)),
                                      GSA_TEST(every_character_is_valid_and_counted), GSA_TEST(nothing_else_is_valid) };
     static const gsa_test faults[] = { GSA_LOOP(no_memory_is_said_and_nothing_leaks, 12),

@@ -123,6 +123,8 @@ static const struct {
     { "star:topology=full", 6, "the topology's name in front, without a key", "'t'" },
     { "\xc3\xa9", 1, name, "'\xc3\xa9'" },
     { "a:k=\xc3\xa9\xc3\xa9*0", 8, layers, "'0'" }, /* columns are characters */
+    { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64, "the end of a name of at most 63 letters",
+      "'b'" },
 };
 
 START_TEST(bad_specs_say_where_and_what_was_expected)
