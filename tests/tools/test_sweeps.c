@@ -115,6 +115,7 @@ START_TEST(compared)
         { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" }, "has no metric 'f1'; it has mse" },
         { { "compare", "runs/encoder-star" }, "A B" },
         { { "table", "none.jsonl" }, "none.jsonl" },
+        { { "table", "empty.tsv" }, "no result stands in 'empty.tsv'" },
         { { "table", "runs/encoder-star/seed-3" }, "folder 'runs/encoder-star/seed-3' holds no results.jsonl" },
         { { "eval", "runs/encoder-star/seed-3" }, "a trained model is named by --model DIR" },
     };
