@@ -88,6 +88,16 @@ gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_outpu
     return status;
 }
 
+gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_error *error)
+{
+    gsa_output *output;
+    system = gsa_system_or_default(system);
+    if (strcmp(path, "-") == 0 || system->kind(system->user, path, NULL) == GSA_FILE_OTHER) return GSA_OK;
+    const gsa_status status = gsa_output_open(system, path, &output, error);
+    if (status == GSA_OK) gsa_output_abandon(output);
+    return status;
+}
+
 static void put(gsa_output *output, const char *bytes, int64_t count)
 {
     const gsa_system *system = output->system;

@@ -88,6 +88,8 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
  * commit reports it. Last, commit syncs the folder; should that alone fail, the new file is in place and commit says so. */
 typedef struct gsa_output gsa_output;
 gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
+/* Fails as gsa_output_open would, before the work whose result is to go there, and leaves nothing. Devices, FIFOs and "-" are not tried. */
+gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_error *error);
 void gsa_output_write(gsa_output *output, const void *bytes, int64_t count);
 void gsa_output_text(gsa_output *output, const char *text);
 void gsa_output_format(gsa_output *output, const char *format, ...) GSA_PRINTF(2, 3);

@@ -154,7 +154,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                         .threads = gsa_thread_count(args) };
     const char *json = gsa_args_text(args, "json");
     gsa_bench_text text = { 0 };
-    gsa_status status = add_cases(&bench, &text, error);
+    gsa_status status = json ? gsa_output_check(bench.system, json, error) : GSA_OK;
+    if (status == GSA_OK) status = add_cases(&bench, &text, error);
     if (status == GSA_OK) status = measure(&bench, error);
     if (status == GSA_OK) status = print(&bench, error);
     if (status == GSA_OK && json) status = gsa_bench_write_json(&bench, json, error);

@@ -124,8 +124,11 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     gsa_session session;
     *result = NULL;
     if (!system) system = gsa_system_default();
+    gsa_status status = options->outcomes ? gsa_output_check(system, options->outcomes, error) : GSA_OK;
+    if (status == GSA_OK && options->report) status = gsa_output_check(system, options->report, error);
+    if (status != GSA_OK) return status;
     const gsa_plain plain = gsa_plain_begin();
-    gsa_status status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
+    status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
     if (status == GSA_OK) {
         status = evaluate(&session, options->outcomes, result, error);
         if (status == GSA_OK && options->report) status = write_report(&session, options->report, error);

@@ -56,6 +56,32 @@ static void holds(const char *path, const char *content)
     gsa_release(NULL, data);
 }
 
+START_TEST(a_check_leaves_nothing)
+{
+    char folder[64], path[128];
+    gsa_error error;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/f", folder);
+    ck_assert_int_eq(gsa_output_check(NULL, path, &error), GSA_OK);
+    ck_assert_int_eq(files_in(folder), 0);
+    put_file(path, "old");
+    ck_assert_int_eq(gsa_output_check(NULL, path, &error), GSA_OK);
+    ck_assert_int_eq(files_in(folder), 1);
+    holds(path, "old");
+    ck_assert_int_eq(gsa_output_check(NULL, folder, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "it is a folder"));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* who waits at its other end would see it opened and closed: nobody is there */
+    ck_assert_int_eq(gsa_output_check(NULL, path, &error), GSA_OK);
+    ck_assert_int_eq(gsa_output_check(NULL, "-", &error), GSA_OK);
+    ck_assert_int_eq(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/none/f", folder);
+    ck_assert_int_eq(gsa_output_check(NULL, path, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "No such file"));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(a_file_is_replaced_at_commit)
 {
     char folder[32], path[64];
@@ -401,7 +427,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test output[] = { GSA_TEST(a_file_is_replaced_at_commit),
+    static const gsa_test output[] = { GSA_TEST(a_check_leaves_nothing), GSA_TEST(a_file_is_replaced_at_commit),
                                        GSA_TEST(any_size_of_pieces_gives_the_same_bytes),
                                        GSA_TEST(bad_targets_have_a_sentence) };
     static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),

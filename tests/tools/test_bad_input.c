@@ -66,6 +66,10 @@ static const row usage_rows[] = {
       2,
       { "--device cuda-bf16", "cpu or ref" },
       NULL },
+    { { "bench", "graph", "--topology", "star", "--length", "8", "--runs", "1", "--json", "nowhere/b.json" },
+      1,
+      { "'nowhere/b.json' cannot be written", "No such file" },
+      NULL }, /* before the table: what was measured would be lost */
     { { "bench", "kernel", "text.ini" }, 2, { "gsa bench kernel", "'text.ini'" }, NULL },
     { { "bench", "kernel", "--against", "cpu/0" }, 2, { "--against", "'cpu/0'", "1 to 4096" }, NULL },
     { { "bench", "kernel", "--against", "cpu-avx", "--length", "8" },

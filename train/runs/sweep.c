@@ -187,13 +187,7 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
 /* Lines can be put behind those of the file, or the file can be made: without making it. */
 static gsa_status check_writable(const sweep *s, const char *path, gsa_error *error)
 {
-    gsa_output *output;
-    gsa_status status;
-    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) {
-        status = gsa_output_open(s->system, path, &output, error);
-        if (status == GSA_OK) gsa_output_abandon(output);
-        return status;
-    }
+    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) return gsa_output_check(s->system, path, error);
     const int file = s->system->open(s->system->user, path, GSA_OPEN_APPEND);
     if (file < 0) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
     s->system->close(s->system->user, file);
