@@ -53,6 +53,17 @@ static int draws_over(const char *graph, const char *picture)
            S_ISREG(a.st_mode);
 }
 
+/* What is said of a picture, where none is drawn, would do nothing. */
+static gsa_status check_of_picture(const gsa_args *args, gsa_error *error)
+{
+    static const char *const of_picture[] = { "style", "node", "title" };
+    for (size_t i = 0; i < sizeof of_picture / sizeof *of_picture && !gsa_args_given(args, "svg"); i++)
+        if (gsa_args_given(args, of_picture[i]))
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa-inspect --%s' is of a picture: give --svg FILE too",
+                            of_picture[i]);
+    return GSA_OK;
+}
+
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_view *view;
@@ -63,7 +74,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa-inspect --svg %s' would write over the graph it reads: give another file",
                         gsa_args_text(args, "svg"));
-    gsa_status status = gsa_args_svg(args, "svg", error);
+    gsa_status status = check_of_picture(args, error);
+    if (status == GSA_OK) status = gsa_args_svg(args, "svg", error);
     if (status == GSA_OK) status = gsa_view_read(gsa_args_system(args), gsa_args_operand(args, 0), &view, error);
     if (status != GSA_OK) return status;
     if (view->note[0]) fprintf(stderr, "gsa-inspect: igraph warns: %s\n", view->note);

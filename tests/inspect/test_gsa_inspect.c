@@ -44,6 +44,8 @@ static const struct {
     { { "star.graphml", "--layer", "3" }, 2, "layer 3, expected 0 to 0" },
     { { "star.graphml", "--head", "0" }, 2, "the file has no weights of single heads" },
     { { "star.graphml", "--svg", "a.svg", "--node", "99" }, 2, "node 99, the graph has 25 nodes" },
+    { { "star.graphml", "--node", "3" }, 2, "'gsa-inspect --node' is of a picture: give --svg FILE too" },
+    { { "star.graphml", "--style", "arc", "--stats" }, 2, "'gsa-inspect --style' is of a picture" },
     { { "star.graphml", "--svg", "no/such/folder/a.svg" }, 1, "cannot be written" },
     { { "star.graphml", "--svg", "-", "--stats" }, 2, "would share standard output" },
     { { "star.graphml", "--svg", "./star.graphml" }, 2, "would write over the graph it reads" },
