@@ -36,7 +36,7 @@ int64_t gsa_faults_live(gsa_faults *faults);
 
 /* Runs `attempt` with no fault, then with the 1st, 2nd, ... call of sort `op` failing, once and then for ever, until that
  * many calls are not made any more. Each attempt must return `expected` when a call failed (GSA_OK is accepted too if
- * `may_recover`), and leave nothing live. Returns how many faults were tried; dies through Check otherwise. */
+ * `may_recover`), and leave nothing live. Returns how many faults there are, two for each call; dies through Check otherwise. */
 int gsa_faults_sweep(int op, int may_recover, gsa_status expected, gsa_status (*attempt)(gsa_faults *faults, void *context),
                      void *context);
 
