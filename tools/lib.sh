@@ -5,7 +5,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
-packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
+packages_build=(gcc libc6-dev make ninja-build cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
 packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils python3-networkx)
 packages_extra=(clang-format-14 shellcheck)
 
@@ -90,11 +90,13 @@ cuda_option()
     esac
 }
 
-# build PRESET FOLDER OPTION...: configures and builds; what went wrong is shown.
+# build PRESET FOLDER OPTION...: configures and builds; what went wrong is shown. A new folder is Ninja's, where it is: it keeps every core
+# busy, and make waits at the end of each library. A folder that is there stays what it is.
 build()
 {
     local preset=$1 folder=$2 log
     shift 2
+    [ -e "$root/$folder/CMakeCache.txt" ] || ! command -v ninja >/dev/null || set -- -G Ninja "$@"
     log=$(mktemp)
     if ! (cd "$root" && cmake --preset "$preset" "$@" && cmake --build "$folder" -j "$(cores)") >"$log" 2>&1; then
         grep -E -A 6 'error:|CMake Error|undefined reference' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
