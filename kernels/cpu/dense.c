@@ -97,7 +97,7 @@ static void slopes(dense *x, int64_t rows, int64_t columns, int place)
             vec share[VEC_SOME];
             for (int j = 0; j < VEC_SOME; j++) share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
             vec_exp_some(share, VEC_SOME);
-            for (int j = 0; j < VEC_SOME; j++) {
+            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) {
                 float *slope = ds + i + j * LANES;
                 vec_store(p + i + j * LANES, share[j]);
                 vec_store(slope, vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
@@ -202,8 +202,8 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
             vec e[VEC_SOME];
             for (int j = 0; j < VEC_SOME; j++) e[j] = vec_sub(vec_load(p + i + j * LANES), top);
             vec_exp_down_some(e, VEC_SOME);
-            for (int j = 0; j < VEC_SOME; j++) vec_store(p + i + j * LANES, e[j]);
-            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) sum = vec_add(sum, e[j]);
+            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++)
+                vec_store(p + i + j * LANES, e[j]), sum = vec_add(sum, e[j]);
         }
         float most[LANES];
         vec_store(most, top);

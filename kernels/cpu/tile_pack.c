@@ -1,5 +1,6 @@
 /* tile_pack.c - which tiles go together, and the packed rows of what they read. */
 #include "kernels/cpu/tile_pack.h"
+#include "kernels/cpu/band.h"
 
 static int64_t packed_stride(const ref_attend *t)
 {
@@ -11,8 +12,7 @@ static int64_t most_rows(const ref_attend *t)
     return PACK_BYTES / (PACK_PLANES * packed_stride(t) * (int64_t)sizeof(float));
 }
 
-gsa_status GSA_CPU(rooms_make)(gsa_backend *b, const char *op, const ref_attend *t, const cpu_plan *plan,
-                               cpu_rooms *rooms)
+gsa_status GSA_CPU(rooms_make)(gsa_backend *b, const char *op, const ref_attend *t, const cpu_plan *plan, cpu_rooms *rooms)
 {
     *rooms = (cpu_rooms){ 0 };
     if (!cpu_tiles_serve(t) || !cpu_strips_serve(t) || !cpu_is_wide(t, plan->widest, t->heads)) return GSA_OK;
@@ -80,11 +80,12 @@ int GSA_CPU(pack_find)(cpu_pack *x, const cpu_rooms *rooms, const ref_attend *t,
                        int64_t end, int32_t heads)
 {
     const int64_t most = most_rows(t);
+    cpu_band band[QUADS];
     x->tiles = x->ranges = 0;
     for (; rooms->count > 0 && x->tiles < PACK_TILES && row + LANES <= end; row += LANES) {
         cpu_tile *tile = &x->tile[x->tiles];
         if (!GSA_CPU(plan_tile)(plan, row, tile) || !cpu_packs(t, tile, heads) ||
-            !add_tile(x, tile, most))
+            GSA_CPU(bands_at)(t, row, end, NULL, band) || !add_tile(x, tile, most))
             break;
         x->tiles++;
     }

@@ -60,7 +60,7 @@ static inline void cpu_pack_start(cpu_pack *x)
 }
 void GSA_CPU(pack_end)(cpu_pack *x, const cpu_rooms *rooms);
 
-/* The tiles from `row` on that go together for `heads` heads, none from `end` on: how many, 0: none do. A function of the edges, of `row`, `end`
+/* The tiles from `row` on, where no bands are, that go together for `heads` heads, none from `end` on: how many, 0: none do. A function of the edges, of `row`, `end`
  * and of the call's sizes. */
 int GSA_CPU(pack_find)(cpu_pack *x, const cpu_rooms *rooms, const ref_attend *t, const cpu_plan *plan, int64_t row, int64_t end,
                        int32_t heads);

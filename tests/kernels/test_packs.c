@@ -1,17 +1,17 @@
 /* Tiles of the cpu backend that go together, head by head with packed rows of K and V (kernels/cpu/tile_pack.h): the same bits as each head
- * alone, which never is packed; for any number of threads, and in any batch; what is not finite stays with the rows that read it; and what
- * memory there is not is told. */
+ * alone, which never is packed; for any number of threads, and in any batch, also where tiles and bands take turns; what is not finite stays
+ * with the rows that read it; and memory that is not there is told of. */
 #include "kernels/cpu/cpu.h"
-#include "rig.h"
-#include "support/suite.h"
+#include "level_rig.h"
+#include "support/faults.h"
 #include "support/thin.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* 16 heads of 48: the rows of K and V of 86 columns are 2^19 bytes. Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and
+/* 16 heads of 50, which are no whole vectors: the rows of K and V of 82 columns are 2^19 bytes. Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and
  * some rows, of eight with AVX2. */
-enum { HEADS = 16, DIM = 48, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
+enum { HEADS = 16, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
 
 typedef struct planes { /* of `heads` heads; parts[kind][example][source] */
@@ -32,7 +32,8 @@ static planes planes_new(int32_t heads, int32_t examples)
     planes x = { .heads = heads, .examples = examples };
     float **const rows[] = { &x.q, &x.dout, &x.out, &x.dq };
     for (int i = 0; i < GSA_COUNT(rows); i++) *rows[i] = numbers(own);
-    for (int k = 0; k < 2; k++) x.k[k] = numbers(part), x.v[k] = numbers(part), x.dk[k] = numbers(part), x.dv[k] = numbers(part);
+    for (int k = 0; k < 2; k++)
+        x.k[k] = numbers(part), x.v[k] = numbers(part), x.dk[k] = numbers(part), x.dv[k] = numbers(part);
     x.lse = numbers((int64_t)examples * ROWS * heads), x.dr = numbers(LABELS * DIM), x.db = numbers(LABELS * (int64_t)heads);
     return x;
 }
@@ -76,15 +77,22 @@ static int reads(int32_t row, int32_t c)
     return c % 31 < 25 && (c * 7 + row / 4 * 5) % 10 < 8 && (c + row) % 13 != 0;
 }
 
-/* Kinds: sources below 70 are of kind 0. `labelled`: by diagonals and by columns. */
-static void make_edges(rig *r, int32_t examples, int labelled)
+enum { TILES, LABELLED, BANDS, PATTERNS }; /* BANDS: each second tile is four bands */
+
+/* Kinds: sources below 70 are of kind 0. Labels go by diagonals and by columns. */
+static void make_edges(rig *r, int32_t examples, int pattern)
 {
     const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
+    const int labelled = pattern == LABELLED;
     int64_t first[MOST + 1];
     edges_begin(&r->maker, 2, part_rows, labelled ? LABELS : 0);
     for (int32_t e = 0; e < examples; e++)
         for (int32_t row = 0; row < ROWS; row++) {
             edges_row(&r->maker, e, row);
+            if (pattern == BANDS && row / 16 % 2) {
+                edges_run(&r->maker, (gsa_run){ e * NODES + row % 16 / 4 * 37, 32, 1, 0, 0, 0 });
+                continue;
+            }
             for (int32_t c = 0; c < NODES; c++) {
                 const int32_t label = (c % 3 ? c + LABELS * ROWS - row : c) % LABELS;
                 if (reads(row, c)) edges_run(&r->maker, (gsa_run){ e * NODES + c, 1, 1, labelled ? label : 0, 0, c >= 70 });
@@ -102,8 +110,9 @@ typedef struct arguments { /* what a call points to */
 } arguments;
 
 /* `kept`: dv alone of the sources' gradients. */
-static void point(arguments *a, planes *x, const rig *r, int32_t first, int labelled, int kept)
+static void point(arguments *a, planes *x, const rig *r, int32_t first, int pattern, int kept)
 {
+    const int labelled = pattern == LABELLED;
     for (int i = 0; i < LABELS * DIM; i++) a->vectors[i] = number(6, 0, i);
     for (int l = 0; l < LABELS; l++)
         for (int32_t h = 0; h < x->heads; h++) a->bias[l * x->heads + h] = number(7, l, first + h);
@@ -125,22 +134,19 @@ static void point(arguments *a, planes *x, const rig *r, int32_t first, int labe
 }
 
 /* Both passes. `packed`: whether tiles are to go together. */
-static void attend(planes *x, int at, int threads, int32_t first, int labelled, int kept, int packed)
+static void attend(planes *x, int at, int threads, int32_t first, int pattern, int kept, int packed)
 {
     static arguments a;
-    rig r = { 0 };
+    rig r = level_rig(level[at], threads);
     gsa_cpu_ways ways;
-    ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], threads, &r.b, NULL), GSA_OK);
-    make_edges(&r, x->examples, labelled);
-    point(&a, x, &r, first, labelled, kept);
+    make_edges(&r, x->examples, pattern);
+    point(&a, x, &r, first, pattern, kept);
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&a.args, &ways));
-    ck_assert_int_eq(ways.stripped, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
+    if (pattern == BANDS) ck_assert_int_eq(ways.banded, 32 * x->examples);
+    else ck_assert_int_eq(ways.stripped, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
     ck_assert_int_eq(ways.packed, packed ? ways.stripped : 0);
-    ck_assert_int_eq(r.b->attend_forward(r.b, &a.args), GSA_OK);
-    ck_assert_int_eq(r.b->attend_backward(r.b, &a.args), GSA_OK);
-    edges_unload(r.b, &r.device);
-    edges_free(&r.maker);
-    gsa_backend_release(r.b);
+    level_rig_attend(&r, &a.args);
+    level_rig_end(&r);
 }
 
 /* Whether head h of rows of `wide` is what `one` has, a plane of one head. */
@@ -153,14 +159,14 @@ static int same_head(const float *wide, const float *one, int64_t rows, int32_t 
 
 START_TEST(heads_are_as_alone)
 {
-    const int at = _i / 4, labelled = _i / 2 % 2, kept = _i % 2;
+    const int at = _i / 2 / PATTERNS, pattern = _i / 2 % PATTERNS, kept = _i % 2;
     if (!gsa_cpu_has(level[at])) return;
     planes all = planes_new(HEADS, 1);
     double dr[LABELS * DIM] = { 0 };
-    fill(&all, 0), attend(&all, at, 1, 0, labelled, kept, 1);
+    fill(&all, 0), attend(&all, at, 1, 0, pattern, kept, 1);
     for (int32_t h = 0; h < HEADS; h++) {
         planes one = planes_new(1, 1);
-        fill(&one, h), attend(&one, at, 1, h, labelled, kept, 0);
+        fill(&one, h), attend(&one, at, 1, h, pattern, kept, 0);
         ck_assert_msg(same_head(all.out, one.out, ROWS, h), "out of head %d", h);
         ck_assert_msg(same_head(all.dq, one.dq, ROWS, h), "dq of head %d", h);
         for (int r = 0; r < ROWS; r++) ck_assert_msg(all.lse[r * HEADS + h] == one.lse[r], "lse of head %d", h);
@@ -185,14 +191,14 @@ static int same_rows(const float *x, const float *want, int32_t e, int64_t rows)
 START_TEST(nothing_changes_a_bit)
 {
     static const int threads[] = { 1, 2, 3, 8 };
-    const int at = _i / 2, labelled = _i % 2;
+    const int at = _i / PATTERNS, pattern = _i % PATTERNS;
     if (!gsa_cpu_has(level[at])) return;
     planes want = planes_new(HEADS, 1);
-    fill(&want, 0), attend(&want, at, 1, 0, labelled, 0, 1);
+    fill(&want, 0), attend(&want, at, 1, 0, pattern, 0, 1);
     for (int i = 0; i < GSA_COUNT(threads); i += GSA_THIN(2))
         for (int32_t examples = 1; examples <= MOST; examples += MOST - 1) {
             planes x = planes_new(HEADS, examples);
-            fill(&x, 0), attend(&x, at, threads[i], 0, labelled, 0, 1);
+            fill(&x, 0), attend(&x, at, threads[i], 0, pattern, 0, 1);
             for (int32_t e = 0; e < examples; e++) {
                 ck_assert_msg(same_rows(x.out, want.out, e, ROWS), "out, %d threads, example %d", threads[i], e);
                 ck_assert_msg(same_rows(x.dq, want.dq, e, ROWS), "dq, %d threads, example %d", threads[i], e);
@@ -202,8 +208,10 @@ START_TEST(nothing_changes_a_bit)
                 }
             }
             if (examples == 1) {
-                ck_assert_msg(memcmp(x.dr, want.dr, sizeof *x.dr * LABELS * DIM) == 0, "label vectors, %d threads", threads[i]);
-                ck_assert_msg(memcmp(x.db, want.db, sizeof *x.db * LABELS * HEADS) == 0, "label biases, %d threads", threads[i]);
+                ck_assert_msg(memcmp(x.dr, want.dr, sizeof *x.dr * LABELS * DIM) == 0, "label vectors, %d threads",
+                              threads[i]);
+                ck_assert_msg(memcmp(x.db, want.db, sizeof *x.db * LABELS * HEADS) == 0, "label biases, %d threads",
+                              threads[i]);
             }
             planes_free(&x);
         }
@@ -236,11 +244,11 @@ START_TEST(rows_keep_to_their_sources)
     if (!gsa_cpu_has(level[at])) return;
     planes clean = planes_new(HEADS, 1), x = planes_new(HEADS, 1);
     int odd = 0, even = 0, given = 0;
-    fill(&clean, 0), attend(&clean, at, 1, 0, 1, 0, 1);
+    fill(&clean, 0), attend(&clean, at, 1, 0, LABELLED, 0, 1);
     fill(&x, 0);
     float *const plane[TAINTS] = { x.v[0], x.k[0], x.dout };
     plane[taint][TAINTED * WIDTH + TAINTED_HEAD * DIM + 5] = INFINITY;
-    attend(&x, at, 1, 0, 1, 0, 1);
+    attend(&x, at, 1, 0, LABELLED, 0, 1);
     for (int32_t row = 0; row < ROWS; row++) {
         const int may = may_differ(row, taint), bad = differs(x.out, clean.out, row) || differs(x.dq, clean.dq, row);
         odd += bad, even += !may;
@@ -258,10 +266,49 @@ START_TEST(rows_keep_to_their_sources)
 }
 END_TEST
 
+typedef struct call {
+    int at;
+    planes *x;
+} call;
+
+static gsa_status both_ways(gsa_faults *faults, void *context)
+{
+    static arguments a;
+    const call *c = context;
+    gsa_error error = { 0 };
+    gsa_backend *b;
+    gsa_status status = gsa_backend_cpu(&faults->table, level[c->at], 1, &b, &error);
+    if (status != GSA_OK) return status;
+    rig r = level_rig(level[c->at], 1); /* the graph is made without faults */
+    make_edges(&r, 1, LABELLED);
+    point(&a, c->x, &r, 0, LABELLED, 0);
+    status = b->attend_forward(b, &a.args);
+    if (status == GSA_OK) status = b->attend_backward(b, &a.args);
+    if (status != GSA_OK) ck_assert_str_ne(b->error.text, "");
+    gsa_backend_release(b);
+    level_rig_end(&r);
+    return status;
+}
+
+START_TEST(memory_that_is_not_there_is_told_of)
+{
+    if (!gsa_cpu_has(level[_i])) return;
+    planes x = planes_new(HEADS, 1);
+    fill(&x, 0);
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 1 /* a plan that cannot be made smaller stays */, GSA_ERR_MEMORY,
+                                      both_ways, &(call){ _i, &x }),
+                     10);
+    planes_free(&x);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const gsa_test bits[] = { GSA_LOOP(heads_are_as_alone, 4 * LEVELS), GSA_LOOP(nothing_changes_a_bit, 2 * LEVELS) };
+    static const gsa_test bits[] = { GSA_LOOP(heads_are_as_alone, 2 * PATTERNS * LEVELS),
+                                     GSA_LOOP(nothing_changes_a_bit, PATTERNS * LEVELS) };
     static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, TAINTS * LEVELS) };
-    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("odd", odd, 120) };
+    static const gsa_test memory[] = { GSA_LOOP(memory_that_is_not_there_is_told_of, LEVELS) };
+    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("odd", odd, 120),
+                                      GSA_CASE("memory", memory, 120) };
     return gsa_run_suite("cpu_packs", cases, GSA_COUNT(cases), argc, argv);
 }
