@@ -50,7 +50,7 @@ const gsa_schema *gsa_instance_schema(const gsa_instance *instance);
 /* ---- cache: instances of patterns that depend on lengths only ---------------------------------------------------------
  * Key: (schema identity, length, memory length, heads). Bounded in bytes, the least recently used goes first; an instance
  * that is in use lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget.
- * Limits are not part of the key: give one cache the same limits always. */
+ * Limits are not part of the key: what is kept is given to all, whatever their limits. */
 typedef struct gsa_cache gsa_cache;
 gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache, gsa_error *error);
 void gsa_cache_release(gsa_cache *cache);

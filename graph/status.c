@@ -40,6 +40,15 @@ static void keep(gsa_error *error, const char *text, size_t length)
     make_printable(error->text);
 }
 
+/* What did not fit into LONGEST bytes is missing at the end, which says so. */
+static void mark_end(char *text, int length)
+{
+    size_t end = LONGEST - 4;
+    if (length < LONGEST) return;
+    while (end > 0 && continues(text[end])) end--;
+    memcpy(text + end, "...", 4);
+}
+
 gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...)
 {
     if (!error) return status;
@@ -49,6 +58,7 @@ gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...
     const int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     error->status = status;
+    mark_end(text, length);
     if (length < 0) strcpy(text, "an error whose sentence could not be formatted");
     keep(error, text, strlen(text));
     return status;
@@ -63,6 +73,7 @@ gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, .
     const int length = vsnprintf(text, LONGEST, where, arguments);
     va_end(arguments);
     if (length < 0) return error->status;
+    mark_end(text, length);
     strcat(text, ": ");
     strcat(text, error->text);
     keep(error, text, strlen(text));

@@ -5,9 +5,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
-packages_build=(gcc libc6-dev make ninja-build cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
+packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
 packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils python3-networkx)
-packages_extra=(clang-format-14 shellcheck)
+packages_extra=(clang-format-14 shellcheck ninja-build)
 
 fail()
 {
@@ -96,7 +96,7 @@ build()
 {
     local preset=$1 folder=$2 log
     shift 2
-    [ -e "$root/$folder/CMakeCache.txt" ] || ! command -v ninja >/dev/null || set -- -G Ninja "$@"
+    [ -e "$root/$folder/CMakeCache.txt" ] || [ -e "$root/$folder/Makefile" ] || ! command -v ninja >/dev/null || set -- -G Ninja "$@"
     log=$(mktemp)
     if ! (cd "$root" && cmake --preset "$preset" "$@" && cmake --build "$folder" -j "$(cores)") >"$log" 2>&1; then
         grep -E -A 6 'error:|CMake Error|undefined reference' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2

@@ -73,6 +73,7 @@ static void write_version(gsa_output *out, const gsa_verb *verb)
 
 static gsa_status run(int argc, char **argv, gsa_error *error)
 {
+    const gsa_system *system = gsa_tidy_system();
     if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
     if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return print(write_usage, NULL, error);
@@ -80,7 +81,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (!verb) return error->status;
     gsa_args *args;
     char own[GSA_PATH_ROOM];
-    gsa_status status = gsa_args_parse(gsa_tidy_system(), verb, argv + 2, argc - 2, &args, error);
+    gsa_status status = gsa_args_parse(system, verb, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
     if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
     else status = gsa_add_own_plugins(args, own, error);

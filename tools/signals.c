@@ -60,12 +60,14 @@ static void forget(const char *path)
         if (temporaries[i].owner == getpid() && strcmp(temporaries[i].path, path) == 0) temporaries[i].owner = 0;
 }
 
-/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed. */
+/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed. Other files are opened while signals are
+ * taken: a pipe waits for its other end. */
 static int open_noted(void *user, const char *path, int mode)
 {
+    if (mode != GSA_OPEN_CREATE) return gsa_system_default()->open(user, path, mode);
     const sigset_t before = hold();
     const int file = gsa_system_default()->open(user, path, mode);
-    if (file >= 0 && mode == GSA_OPEN_CREATE) note(path);
+    if (file >= 0) note(path);
     let_go(&before);
     return file;
 }
@@ -101,12 +103,16 @@ static void caught(int number)
     stop = 1;
 }
 
-/* The end is the signal's own, so that who started the program sees which. */
+/* The end is the signal's own, so that who started the program sees which. The first process of a container is not ended by its own. */
 static void ended(int number)
 {
+    sigset_t own;
     take_away();
     signal(number, SIG_DFL);
+    sigemptyset(&own), sigaddset(&own, number);
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
     raise(number);
+    _exit(GSA_EXIT_SIGNAL + number);
 }
 
 /* Who started the program may have had a signal ignored (nohup, trap '' INT, a script's job in the background): it stays so. */

@@ -34,7 +34,7 @@ void gsa_faults_rewind(gsa_faults *faults);
 /* Live blocks and open files together. */
 int64_t gsa_faults_live(gsa_faults *faults);
 
-/* Runs `attempt` with no fault, then with the 1st, 2nd, ... call of sort `op` failing, once and then for ever, until that
+/* Runs `attempt` with no fault, then with the 1st, 2nd, ... call of sort `op` failing, once and then for ever (under AddressSanitizer, in long sweeps, one of both), until that
  * many calls are not made any more. Each attempt must return `expected` when a call failed (GSA_OK is accepted too if
  * `may_recover`), and leave nothing live. Returns how many faults there are, two for each call; dies through Check otherwise. */
 int gsa_faults_sweep(int op, int may_recover, gsa_status expected, gsa_status (*attempt)(gsa_faults *faults, void *context),

@@ -4,14 +4,21 @@
 #include <string.h>
 
 /* Check tells its parent of every assertion that holds, a message each, to say behind which one a test crashed: loops over many values did little
- * else. Here (the linker wraps the function) a thread tells of its first so many, then of one in so many; those that fail are told as before. */
+ * else. Here (the linker wraps the function) a thread tells of the first so many at a line, then of one in so many; those that fail are told
+ * as before. */
 void __real__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line)
 {
-    enum { FIRST = 1000, ONE_IN = 256 };
-    static _Thread_local unsigned marks;
-    if (++marks <= FIRST || marks % ONE_IN == 0) __real__mark_point(file, line);
+    enum { LINES = 64, FIRST = 1000, ONE_IN = 256 };
+    static _Thread_local struct {
+        const char *file;
+        int line;
+        unsigned marks;
+    } seen[LINES], *at;
+    at = &seen[(unsigned)line % LINES];
+    if (at->file != file || at->line != line) at->file = file, at->line = line, at->marks = 0;
+    if (++at->marks <= FIRST || at->marks % ONE_IN == 0) __real__mark_point(file, line);
 }
 
 static int compare_cases(const gsa_case *cases, int count, int argc, char **argv)

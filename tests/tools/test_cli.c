@@ -372,7 +372,6 @@ START_TEST(first_signal_saves)
 }
 END_TEST
 
-/* Both at once: the second finds the flag set, whatever the run is doing. */
 /* nohup, trap '' INT, a script's job in the background: a signal that is ignored when the program starts does nothing to it, the other
  * one what it always does. */
 START_TEST(an_ignored_signal_stays_ignored)
@@ -393,6 +392,7 @@ START_TEST(an_ignored_signal_stays_ignored)
 }
 END_TEST
 
+/* Both at once: the second finds the flag set, whatever the run is doing. */
 START_TEST(second_signal_ends)
 {
     gsa_cli_enter();
@@ -414,9 +414,9 @@ static const struct {
     int number;
     const char *args[GSA_CLI_ARGS + 1];
 } slow[] = {
-    { SIGINT, { "graph", "--topology", "full", "--length", "2000", "--out", "out.dot" } },
-    { SIGTERM, { "predict", "--model", "text", "--input", "lines.txt", "--output", "out.dot" } },
-    { SIGHUP, { "generate", "--model", "language", "--prompt", "t", "--tokens", "100000", "--output", "out.dot" } },
+    { SIGINT, { "graph", "--topology", "full", "--length", "2000", "--out", "out.graphml" } },
+    { SIGTERM, { "predict", "--model", "text", "--input", "lines.txt", "--output", "out.graphml" } },
+    { SIGHUP, { "generate", "--model", "language", "--prompt", "t", "--tokens", "100000", "--output", "out.graphml" } },
 };
 
 static void train_two(void)
@@ -436,16 +436,21 @@ START_TEST(a_signal_leaves_no_temporary)
 {
     gsa_cli_enter();
     train_two();
-    gsa_cli_write("out.dot", "what stood here");
+    gsa_cli_write("out.graphml", "what stood here");
     inherit(SIG_DFL, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     const pid_t child = gsa_cli_start(slow[_i].args);
-    for (int i = 0; i < 3000 && system("ls out.dot.tmp-* >/dev/null 2>&1") != 0; i++) pause_ms(1);
+    int there = 0;
+    for (int i = 0; i < 10000 && !there; i++) {
+        pause_ms(1);
+        there = system("ls out.graphml.tmp-* >/dev/null 2>&1") == 0;
+    }
     kill(child, slow[_i].number);
+    ck_assert_msg(there, "no temporary was there");
     gsa_cli_wait(child, &ran);
     ck_assert_msg(ran.signal == slow[_i].number, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
-    ck_assert_int_ne(system("ls out.dot.tmp-* >/dev/null 2>&1"), 0);
-    char *text = gsa_cli_read("out.dot");
+    ck_assert_int_ne(system("ls out.graphml.tmp-* >/dev/null 2>&1"), 0);
+    char *text = gsa_cli_read("out.graphml");
     ck_assert_str_eq(text, "what stood here");
     free(text);
     gsa_cli_leave();
