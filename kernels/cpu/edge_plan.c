@@ -18,7 +18,7 @@ typedef struct tile_head { /* of a tile in memory; its arrays follow, the longes
     int64_t row;
     int32_t columns, clusters, labels, fours, pairs, strips;
     struct {
-        int32_t count, plain, labels;
+        int32_t count, plain, labels, end[LABEL_WAYS];
     } strip[QUADS];
 } tile_head;
 
@@ -89,9 +89,11 @@ static int64_t keep(char *to, const cpu_tile *tile)
                        .fours = tile->fours,
                        .pairs = tile->pairs,
                        .strips = tile->strips };
-    for (int g = 0; g < tile->strips; g++)
-        head.strip[g].count = tile->strip[g].count, head.strip[g].plain = tile->strip[g].plain,
-        head.strip[g].labels = tile->strip[g].labels;
+    for (int g = 0; g < tile->strips; g++) {
+        const cpu_strip *from = &tile->strip[g];
+        head.strip[g].count = from->count, head.strip[g].plain = from->plain, head.strip[g].labels = from->labels;
+        memcpy(head.strip[g].end, from->end, sizeof from->end);
+    }
     part(&to, &head, sizeof head);
     part(&to, tile->cluster, (int64_t)sizeof *tile->cluster * tile->clusters);
     part(&to, tile->label, (int64_t)sizeof *tile->label * tile->labels);
@@ -129,6 +131,7 @@ static cpu_tile tile_in(const char *from)
     for (int g = 0; g < head.strips; g++) {
         tile.strip[g] =
             (cpu_strip){ .count = head.strip[g].count, .plain = head.strip[g].plain, .labels = head.strip[g].labels };
+        memcpy(tile.strip[g].end, head.strip[g].end, sizeof tile.strip[g].end);
         at = cpu_lay_strip(&tile.strip[g], at, head.labels > 0);
     }
     return tile;

@@ -25,17 +25,24 @@ typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's c
     int32_t kind, first, last, column;
 } cpu_cluster;
 
+/* By how many labels the four rows of a strip read a place, and which of them share one: bit r of a way says that row r's label need not be
+ * that of row r - 1. A strip's places are sorted by the first way that fits; a row that does not read a place fits any. What binary
+ * trees have: a row that begins or ends four which read the same spans, two twos, the middle two. */
+enum { LABEL_WAYS = 5 };
+#define CPU_LABEL_WAYS { 0x3, 0x9, 0x5, 0xB, 0xF }
+
 /* Four rows of a tile, row 4 g the first of them in strip g: the columns that one of them reads, in an order of its own. QUADS of these
  * places stand in a vector of scores, [places][4]: lane 4 i + r is row r at place i. */
 typedef struct cpu_strip {
     int32_t count;  /* places; behind them columns that are there and none of whose lanes is an edge, up to a multiple of QUADS */
     int32_t plain;  /* the first places, a multiple of QUADS of them: their rows read them by one label. All, where labels do not matter */
     int32_t labels; /* by which the rows read the others */
+    int32_t end[LABEL_WAYS]; /* where the others of each way end, counted from `plain`: multiples of QUADS */
     const uint16_t *column;
     const uint16_t *mask;   /* [vectors]: the lanes that are edges */
     const uint16_t *label;  /* [plain], none where labels do not matter: a place among the tile's labels */
     const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [vectors behind `plain`][LANES]: 4 i + r of an edge of row r by the label wanted[i], a place among [labels][4] */
+    const uint16_t *from;   /* [places behind `plain`][4]: i where row r's label is wanted[i]; without an edge the label of the rows that share theirs with it by the way */
 } cpu_strip;
 
 typedef struct cpu_pair { /* which rows of a tile read a column by one label, a place among the tile's */

@@ -24,26 +24,28 @@ static inline void cpu_own_rows(cpu_own *to, const float *x, int64_t stride, flo
     }
 }
 
-/* sum[j][i] += what vector v adds to the product of row i and place j. */
+/* sum[j][i] += what vector v adds to the product of row i and place j; rows share labels as `way` says. */
 CPU_INLINE void cpu_own_step(vec sum[OWN][STRIP], const vec q[STRIP], const float *const *x, const float *(*r)[STRIP],
-                             int64_t v, int whole, lanes end)
+                             unsigned way, int64_t v, int whole, lanes end)
 {
-    vec k[OWN];
+    vec k[OWN], both[OWN] = { vec_zero() };
     CPU_UNROLL
     for (int j = 0; j < OWN; j++) k[j] = vec_held(cpu_piece(x[j] + v * LANES, 0, 1, whole, end));
     CPU_UNROLL
     for (int i = 0; i < STRIP; i++) {
         const vec row = vec_held(q[i]);
         CPU_UNROLL
-        for (int j = 0; j < OWN; j++)
-            sum[j][i] = vec_fma(row, vec_add(k[j], cpu_piece(r[j][i] + v * LANES, 0, 1, whole, end)), sum[j][i]);
+        for (int j = 0; j < OWN; j++) {
+            if (way >> i & 1) both[j] = vec_add(k[j], cpu_piece(r[j][i] + v * LANES, 0, 1, whole, end));
+            sum[j][i] = LANES == 16 && v == 0 ? vec_mul(row, both[j]) : vec_fma(row, both[j], sum[j][i]);
+        }
     }
 }
 
-/* w[j], 4 lanes by 4 lanes: what they add to the products of the rows i with x[place[j]] + at + of[from[4 j + i] / 4], of OWN places. AVX-512: the rows
+/* w[j], 4 lanes by 4 lanes: what they add to the products of the rows i with x[place[j]] + at + of[from[4 j + i]], of OWN places. AVX-512: the rows
  * stand in registers, and `vectors` is known. */
 CPU_INLINE void cpu_own_dots(vec w[OWN], const cpu_own *q, const float *const *x, const uint16_t *place, int64_t at,
-                             const float *const *of, const uint16_t *from, int vectors, int whole, lanes end)
+                             const float *const *of, const uint16_t *from, unsigned way, int vectors, int whole, lanes end)
 {
     const float *row[OWN], *r[OWN][STRIP];
     vec sum[OWN][STRIP];
@@ -51,15 +53,15 @@ CPU_INLINE void cpu_own_dots(vec w[OWN], const cpu_own *q, const float *const *x
     for (int j = 0; j < OWN; j++) {
         row[j] = x[place[j]] + at;
         CPU_UNROLL
-        for (int i = 0; i < STRIP; i++) r[j][i] = of[from[STRIP * j + i] / STRIP], sum[j][i] = vec_zero();
+        for (int i = 0; i < STRIP; i++) r[j][i] = of[from[STRIP * j + i]], sum[j][i] = vec_zero();
     }
     if (LANES == 16) {
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) cpu_own_step(sum, q->part[v], row, r, v, whole || v + 1 < vectors, end);
+        for (int v = 0; v < vectors; v++) cpu_own_step(sum, q->part[v], row, r, way, v, whole || v + 1 < vectors, end);
     } else {
         const int full = whole ? vectors : vectors - 1;
-        for (int v = 0; v < full; v++) cpu_own_step(sum, q->part[v], row, r, v, 1, end);
-        if (!whole) cpu_own_step(sum, q->part[full], row, r, full, 0, end);
+        for (int v = 0; v < full; v++) cpu_own_step(sum, q->part[v], row, r, way, v, 1, end);
+        if (!whole) cpu_own_step(sum, q->part[full], row, r, way, full, 0, end);
     }
     CPU_UNROLL
     for (int j = 0; j < OWN; j++) w[j] = vec_sum_fours(sum[j][0], sum[j][1], sum[j][2], sum[j][3]);
@@ -77,11 +79,11 @@ CPU_INLINE const cpu_own *cpu_own_near(cpu_own *near, const cpu_own *rows, int v
 
 /* [place][row]: the products of QUADS places, the same bits forward and backward. */
 CPU_INLINE vec cpu_own_products(const cpu_own *q, const float *const *x, const uint16_t *place, int64_t at, const float *const *of,
-                                const uint16_t *from, int vectors, int whole, lanes end)
+                                const uint16_t *from, unsigned way, int vectors, int whole, lanes end)
 {
     vec w[QUADS];
     CPU_UNROLL
-    for (int i = 0; i < QUADS; i += OWN) cpu_own_dots(w + i, q, x, place + i, at, of, from + STRIP * i, vectors, whole, end);
+    for (int i = 0; i < QUADS; i += OWN) cpu_own_dots(w + i, q, x, place + i, at, of, from + STRIP * i, way, vectors, whole, end);
     return vec_fold(w);
 }
 

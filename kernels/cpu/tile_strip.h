@@ -15,10 +15,10 @@ typedef struct cpu_strips {
     const cpu_tile *tile;
     cpu_soon *soon; /* asked for a portion with each vector of scores */
     int32_t head;
-    int64_t at;     /* of the head in a row of k and v: 0 where these are packed */
+    int64_t at; /* of the head in a row of k and v: 0 where these are packed */
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
     const float *own[TILE_LABELS];                                 /* vectors of a strip's wanted labels */
-    float of[4 * (TILE_LABELS + QUADS)];                           /* what wanted labels' biases add to a strip's scores, */
+    float of[TILE_LABELS];                                         /* what wanted labels' biases add to a strip's scores, */
     float more[4 * (TILE_PLACED + QUADS)];                         /* and where */
 } cpu_strips;
 
@@ -28,6 +28,13 @@ void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *t
 /* s[place][row] of strip g for the head x->head: scale q.(k + r_l) + b_l, -inf where there is no edge. Returns each row's largest, at least
  * -FLT_MAX, in all quads. */
 vec GSA_CPU(strip_scores)(cpu_strips *x, int g, float *s);
+
+/* The same bits of the rows q, scaled already, `stride` numbers apart, but whatever it is where there is no edge. Returns what is NaN where
+ * `odd` is or a product is not finite. */
+vec GSA_CPU(strip_bare_scores)(cpu_strips *x, int g, const float *q, int64_t stride, float *s, vec odd);
+
+/* s[place][row] = rows.v of strip g, for the head that stands at x->at; returns likewise. */
+vec GSA_CPU(strip_values)(cpu_strips *x, int g, const float *rows, int64_t stride, float *s, vec odd);
 
 /* s <- exp(s - from) of so many vectors, `from` the largest of each row; returns the sums of each row, in all quads. */
 static inline vec cpu_strip_exponents(float *s, int32_t vectors, vec from)
