@@ -160,16 +160,6 @@ static void put_run(const cpu_bits *line, int32_t place, int32_t column, const g
     }
 }
 
-static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int32_t *near)
-{
-    const cpu_cluster *x = tile->cluster + *near;
-    if (x->kind != run->kind || run->first < x->first || x->last < run->first)
-        for (x = tile->cluster; x->kind != run->kind || x->last < run->first; x++) {
-        }
-    *near = (int32_t)(x - tile->cluster);
-    return x->column + (run->first - x->first);
-}
-
 void GSA_CPU(kept_tile)(const ref_attend *t, const cpu_tile *tile, int32_t head, cpu_kept_tile *kept)
 {
     const gsa_edges *e = t->edges;
@@ -183,7 +173,7 @@ void GSA_CPU(kept_tile)(const ref_attend *t, const cpu_tile *tile, int32_t head,
         draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row], (uint32_t)head / 4, line, LINE);
         for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
             const gsa_run *run = &e->runs[i];
-            put_run(line, place, column_of(tile, run, &near), run, r, kept);
+            put_run(line, place, cpu_column_of(tile, run, &near), run, r, kept);
             place += run->count;
         }
     }

@@ -57,15 +57,6 @@ static int add_range(cpu_tile *tile, cpu_cluster *x, int32_t kind, int32_t first
     return 1;
 }
 
-static int32_t column_of(const cpu_tile *tile, const gsa_run *run, int *near)
-{
-    const cpu_cluster *x = tile->cluster;
-    if (!holds(&x[*near], run->kind, run->first, run->first))
-        for (*near = 0; x[*near].kind != run->kind || x[*near].last < run->first; ++*near) {
-        }
-    return x[*near].column + (run->first - x[*near].first);
-}
-
 /* Rows that read a column by one label go together. */
 static void pair_up(cpu_tile *tile, cpu_tile_room *room)
 {
@@ -103,7 +94,7 @@ static int name(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
         for (int64_t i = first; i < e->run_offset[tile->row + r + 1]; i++) {
             const gsa_run run = e->runs[i];
             const int32_t step = run.count > 1 ? LANES * run.step : 0;
-            uint16_t *to = room->place + (int64_t)column_of(tile, &run, &near[(i - first) % NEAR_RUNS]) * LANES + r;
+            uint16_t *to = room->place + (int64_t)cpu_column_of(tile, &run, &near[(i - first) % NEAR_RUNS]) * LANES + r;
             for (int32_t k = 0, label = run.label; k < run.count; k++, label += run.label_step, to += step) {
                 if (place[label] < 0) {
                     if (tile->labels == TILE_LABELS) return 0;
@@ -129,7 +120,7 @@ static int mark(const gsa_edges *e, cpu_tile *tile, cpu_tile_room *room)
         for (int64_t i = first; i < e->run_offset[tile->row + r + 1]; i++) {
             const gsa_run *run = &e->runs[i];
             const int32_t step = run->count > 1 ? run->step : 0;
-            uint16_t *mask = room->mask + column_of(tile, run, &near[(i - first) % NEAR_RUNS]);
+            uint16_t *mask = room->mask + cpu_column_of(tile, run, &near[(i - first) % NEAR_RUNS]);
             unsigned seen = 0;
             for (int32_t k = 0; k < run->count; k++, mask += step) seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
             if (seen >> r & 1) return 0;

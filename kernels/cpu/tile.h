@@ -73,6 +73,17 @@ typedef struct cpu_tile_room { /* what a tile may need at most */
     uint16_t strip[QUADS * STRIP_ROOM];
 } cpu_tile_room;
 
+/* The column of a run's first source. `near`: of the cluster that is looked at first; afterwards of the one that holds it. */
+static inline int32_t cpu_column_of(const cpu_tile *tile, const gsa_run *run, int32_t *near)
+{
+    const cpu_cluster *x = tile->cluster + *near;
+    if (x->kind != run->kind || run->first < x->first || x->last < run->first)
+        for (x = tile->cluster; x->kind != run->kind || x->last < run->first; x++) {
+        }
+    *near = (int32_t)(x - tile->cluster);
+    return x->column + (run->first - x->first);
+}
+
 typedef struct cpu_columns { /* at most BLOCK columns of a tile */
     int32_t first, count;
     const uint16_t *mask;

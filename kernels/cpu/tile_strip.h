@@ -8,7 +8,10 @@
 #include "kernels/cpu/band.h"
 #include "kernels/cpu/tile_pack.h"
 
-enum { STRIP = 4 /* rows */ };
+enum {
+    STRIP = 4,                      /* rows */
+    MIXED = LANES == 16 ? SLICE : 3 /* vectors of four rows whose sums stand in registers at once */
+};
 
 typedef struct cpu_strips {
     const ref_attend *t;
@@ -35,6 +38,15 @@ vec GSA_CPU(strip_bare_scores)(cpu_strips *x, int g, const float *q, int64_t str
 
 /* s[place][row] = rows.v of strip g, for the head that stands at x->at; returns likewise. */
 vec GSA_CPU(strip_values)(cpu_strips *x, int g, const float *rows, int64_t stride, float *s, vec odd);
+
+/* The next columns of a head whose sums stand in registers: at most MIXED vectors, of four two and two. */
+static inline cpu_cut cpu_mix_cut(int32_t dim, int32_t from)
+{
+    if (LANES == 16) return cpu_cut_at(dim, from);
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES, most = all == MIXED + 1 ? 2 : MIXED;
+    const int vectors = all < most ? all : most;
+    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
+}
 
 /* s <- exp(s - from) of so many vectors, `from` the largest of each row; returns the sums of each row, in all quads. */
 static inline vec cpu_strip_exponents(float *s, int32_t vectors, vec from)

@@ -10,7 +10,6 @@
 
 enum {
     PACKED = LANES == 16 ? SLICE * LANES : TILE_DIM, /* numbers of a packed row at most, */
-    MIXED = LANES == 16 ? SLICE : 3,                 /* vectors of four rows whose sums stand in registers at once */
     STRIP_SCORES = 4 * (TILE_PLACED + QUADS),        /* of one strip at most */
     SCORES_ROOM = LANES + QUADS * STRIP_SCORES,      /* zeros first */
     STRIP_LABELS = 4 * (TILE_LABELS + QUADS)
@@ -169,17 +168,6 @@ static void sum_wanted(back_strips *x, int g)
     for (int j = 0; j < 4; j++) x->part[g][4 * strip->from[i + j] + j] += ds[i + j];
 }
 
-/* The next columns of a head: at most MIXED vectors, of four two and two. */
-static cpu_cut mix_cut(int32_t dim, int32_t from)
-{
-    if (LANES == 16) return cpu_cut_at(dim, from);
-    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
-                  vectors = all == MIXED + 1 ? 2
-                            : all < MIXED    ? all
-                                             : MIXED;
-    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
-}
-
 static void add_queries(const back_strips *x, int g)
 {
     const ref_attend *t = x->in.t;
@@ -193,7 +181,7 @@ static void add_queries(const back_strips *x, int g)
         { strip->labels, strip->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
     };
     for (int32_t from = 0; from < t->dim;) {
-        const cpu_cut cut = mix_cut(t->dim, from);
+        const cpu_cut cut = cpu_mix_cut(t->dim, from);
 #define BARE(vectors, whole)                                                                                                \
     if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 0, vectors, whole, cut.end)
 #define LABELLED(vectors, whole)                                                                                            \

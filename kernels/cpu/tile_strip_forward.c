@@ -3,9 +3,6 @@
 #include "kernels/cpu/tile_read.h"
 #include "kernels/cpu/tile_strip.h"
 
-/* Vectors of four rows whose sums stand in registers at once. */
-enum { MIXED = LANES == 16 ? SLICE : 3 };
-
 typedef struct strip_mix { /* to + r stride <- share[r] sum_i p[i][r] x[place[i]][at ..] */
     int32_t count;
     const uint16_t *place;
@@ -63,15 +60,6 @@ CPU_INLINE vec mix_slice(const strip_mix *m, int stream, int vectors, int whole,
     return odd;
 }
 
-/* The next columns of a head: at most MIXED vectors, of four two and two. */
-static cpu_cut cut_at(int32_t dim, int32_t from)
-{
-    if (LANES == 16) return cpu_cut_at(dim, from);
-    const int32_t left = dim - from, all = (left + LANES - 1) / LANES, most = all == MIXED + 1 ? 2 : MIXED;
-    const int vectors = all < most ? all : most;
-    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
-}
-
 static vec mix_cut(const strip_mix *m, cpu_cut cut, int stream)
 {
     vec odd = vec_zero();
@@ -88,10 +76,10 @@ static vec mix_cut(const strip_mix *m, cpu_cut cut, int stream)
 
 static vec mix(strip_mix m, int32_t dim, int stream)
 {
-    if (LANES == 16) return mix_cut(&m, cut_at(dim, 0), stream);
+    if (LANES == 16) return mix_cut(&m, cpu_mix_cut(dim, 0), stream);
     vec odd = vec_zero();
     for (int32_t left = dim; left > 0;) {
-        const cpu_cut cut = cut_at(left, 0);
+        const cpu_cut cut = cpu_mix_cut(left, 0);
         odd = vec_add(odd, mix_cut(&m, cut, stream));
         left -= cut.vectors * LANES, m.at += cut.vectors * LANES, m.to += cut.vectors * LANES;
     }
