@@ -355,7 +355,7 @@ typedef struct cpu_product { /* y[i] <- keep[i] y[i] + sum_j p[i out + j in] x[j
 CPU_INLINE void cpu_product_slice(float *const *y, const cpu_product *g, int32_t from, int rows, int vectors, int whole,
                                   lanes end)
 {
-    vec sum[TILE_ROWS][SLICE], part[SLICE];
+    vec sum[LANES][SLICE], part[SLICE];
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++)
             sum[i][v] = g->keep ? vec_mul(vec_all(g->keep[i]), cpu_piece(y[i] + from, v, vectors, whole, end)) : vec_zero();
@@ -369,20 +369,30 @@ CPU_INLINE void cpu_product_slice(float *const *y, const cpu_product *g, int32_t
         for (int v = 0; v < vectors; v++) cpu_put_piece(y[i] + from, v, vectors, whole, end, sum[i][v]);
 }
 
-/* `rows` is 1 or TILE_ROWS. */
+/* How many rows of a tile meet a row of x at once: TILE_ROWS of heads that fill the registers, so that few are multiplied with what they do
+ * not read; of heads of one vector or two more, if most rows read most columns, for a few sums alone wait for one another. */
+static inline int cpu_rows_together(const cpu_tile *tile, int32_t dim)
+{
+    const int dense = 5 * (int64_t)tile->fours >= 4 * (int64_t)tile->columns * QUADS;
+    return !dense || dim > 2 * LANES ? TILE_ROWS : dim > LANES ? LANES / 2 : LANES;
+}
+
+/* `rows` as cpu_rows_together has it. */
 static inline void cpu_product_rows(float *const *y, const cpu_product *g, int32_t dim, int rows)
 {
     for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-#define SOME(vectors, whole) cpu_product_slice(y, g, i, TILE_ROWS, vectors, whole, cut.end)
-#define ONE(vectors, whole)  cpu_product_slice(y, g, i, 1, vectors, whole, cut.end)
-        if (rows == 1) {
-            CPU_BY_CUT(cut, ONE)
-        } else {
-            CPU_BY_CUT(cut, SOME)
-        }
-#undef SOME
-#undef ONE
+#define FEW(vectors, whole) cpu_product_slice(y, g, i, TILE_ROWS, vectors, whole, cut.end)
+#define HALF(vectors, whole)                                                                                                \
+    if ((vectors) <= 2) cpu_product_slice(y, g, i, LANES / 2, vectors, whole, cut.end)
+#define ALL(vectors, whole)                                                                                                 \
+    if ((vectors) <= 1) cpu_product_slice(y, g, i, LANES, vectors, whole, cut.end)
+        if (rows == TILE_ROWS) CPU_BY_CUT(cut, FEW)
+        else if (rows == LANES) CPU_BY_CUT(cut, ALL)
+        else CPU_BY_CUT(cut, HALF)
+#undef FEW
+#undef HALF
+#undef ALL
     }
 }
 

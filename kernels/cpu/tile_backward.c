@@ -92,14 +92,24 @@ static int slopes(tile_head *x, const cpu_columns *c, float *p, float *ds)
     const int labelled = x->tile->labels > 0;
     if (labelled) odd = add_label_scores(x, c, p, odd);
     float *all = labelled ? x->all + c->first * LANES : ds;
-    for (int32_t i = 0; i < c->count; i++) {
-        const vec s = vec_load(p + i * LANES), g = vec_load(ds + i * LANES);
-        odd = vec_fma(labelled ? vec_zero() : s, vec_zero(), vec_fma(g, vec_zero(), odd));
-        const vec weight = vec_keep(lanes_of_bits(c->mask[i]), vec_exp(vec_sub(s, x->lse)), vec_zero());
-        const vec slope = vec_mul(weight, vec_sub(g, x->inner));
-        vec_store(p + i * LANES, weight);
-        vec_store(all + i * LANES, slope);
-        vec_store(ds + i * LANES, vec_mul(slope, scale));
+    for (int32_t i = 0, some; i < c->count; i += some) {
+        vec s[VEC_SOME];
+        some = c->count - i < VEC_SOME ? 1 : VEC_SOME;
+        for (int j = 0; j < some; j++) {
+            s[j] = vec_load(p + (i + j) * LANES);
+            if (!labelled) odd = vec_fma(s[j], vec_zero(), odd);
+            s[j] = vec_sub(s[j], x->lse);
+        }
+        if (some == VEC_SOME) vec_exp_some(s, VEC_SOME);
+        else vec_exp_some(s, 1);
+        for (int j = 0; j < some; j++) {
+            const vec g = vec_load(ds + (i + j) * LANES), weight = vec_keep(lanes_of_bits(c->mask[i + j]), s[j], vec_zero());
+            const vec slope = vec_mul(weight, vec_sub(g, x->inner));
+            odd = vec_fma(g, vec_zero(), odd);
+            vec_store(p + (i + j) * LANES, weight);
+            vec_store(all + (i + j) * LANES, slope);
+            vec_store(ds + (i + j) * LANES, vec_mul(slope, scale));
+        }
     }
     return !x->odd && !vec_has_nan(odd);
 }
@@ -118,11 +128,12 @@ static void sum_labels(tile_head *x)
 
 static void add_queries(tile_head *x, const cpu_columns *c, const float *ds)
 {
+    const int rows = cpu_rows_together(x->tile, x->t->dim);
     float one[LANES];
     vec_store(one, vec_all(1));
-    for (int r = 0; r < LANES && x->dq[0]; r += TILE_ROWS) {
-        const cpu_product g = { ds + r, 1, LANES, c->count, c->k, x->column, c->mask, ((1u << TILE_ROWS) - 1) << r, one };
-        cpu_product_rows(x->dq + r, &g, x->t->dim, TILE_ROWS);
+    for (int r = 0; r < LANES && x->dq[0]; r += rows) {
+        const cpu_product g = { ds + r, 1, LANES, c->count, c->k, x->column, c->mask, ((1u << rows) - 1) << r, one };
+        cpu_product_rows(x->dq + r, &g, x->t->dim, rows);
     }
 }
 

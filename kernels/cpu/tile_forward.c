@@ -18,10 +18,13 @@ static vec absorb(tile_state *state, const cpu_columns *c, float *s)
         vec_store(s + i * LANES, x);
         top = vec_max(x, top);
     }
-    for (int32_t i = 0; i < c->count; i++) {
-        const vec p = vec_exp(vec_sub(vec_load(s + i * LANES), top));
-        vec_store(s + i * LANES, p);
-        sum = vec_add(sum, p);
+    for (int32_t i = 0, some; i < c->count; i += some) {
+        vec p[VEC_SOME];
+        some = c->count - i < VEC_SOME ? 1 : VEC_SOME;
+        for (int j = 0; j < some; j++) p[j] = vec_sub(vec_load(s + (i + j) * LANES), top);
+        if (some == VEC_SOME) vec_exp_down_some(p, VEC_SOME);
+        else vec_exp_down_some(p, 1);
+        for (int j = 0; j < some; j++) vec_store(s + (i + j) * LANES, p[j]), sum = vec_add(sum, p[j]);
     }
     const vec shrink = vec_exp(vec_sub(state->top, top)), before = vec_mul(state->sum, shrink);
     const vec more = vec_sub(sum, vec_mul(state->lost, shrink));
@@ -31,15 +34,17 @@ static vec absorb(tile_state *state, const cpu_columns *c, float *s)
 }
 
 /* o[r] <- keep[r] o[r] + sum_c p[c][r] v[c]; keep NULL: o is not read. */
-static void mix(const cpu_columns *c, const float *p, const float *keep, float *o, int64_t width, int64_t at, int32_t dim)
+static void mix(const cpu_tile *tile, const cpu_columns *c, const float *p, const float *keep, float *o, int64_t at,
+                int32_t dim)
 {
-    for (int r = 0; r < LANES; r += TILE_ROWS) {
-        float *y[TILE_ROWS];
+    const int rows = cpu_rows_together(tile, dim);
+    for (int r = 0; r < LANES; r += rows) {
+        float *y[LANES];
         const cpu_product g = {
-            p + r, 1, LANES, c->count, c->v, at, c->mask, ((1u << TILE_ROWS) - 1) << r, keep ? keep + r : NULL
+            p + r, 1, LANES, c->count, c->v, at, c->mask, ((1u << rows) - 1) << r, keep ? keep + r : NULL
         };
-        for (int i = 0; i < TILE_ROWS; i++) y[i] = o + (r + i) * width;
-        cpu_product_rows(y, &g, dim, TILE_ROWS);
+        for (int i = 0; i < rows; i++) y[i] = o + (r + i) * dim;
+        cpu_product_rows(y, &g, dim, rows);
     }
 }
 
@@ -87,7 +92,7 @@ static int forward_head(const ref_attend *t, const cpu_tile *tile, int32_t head,
         cpu_add_label_scores(tile, &c, of, s);
         vec_store(share, absorb(&state, &c, s));
         if (t->drop.on) cpu_keep_columns(t, s, kept, head, c.first, c.count);
-        mix(&c, s, c.first ? share : NULL, o, t->dim, column, t->dim);
+        mix(tile, &c, s, c.first ? share : NULL, o, column, t->dim);
     }
     const vec sum = vec_sub(state.sum, state.lost);
     float each[LANES];
