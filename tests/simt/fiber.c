@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+/* SIMT_PLAIN: kernels are instrumented, what switches between them is not: frames that stand here for good poison nothing. */
+#if defined(SIMT_PLAIN) || defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -22,11 +23,19 @@ enum {
     GUARD = 4096
 }; /* as much as kernels take that no compiler optimised; pages that nobody touches cost nothing */
 
+/* What ASan is told to be the stack while fibers run: all that were made lie between. Said at the host's doors alone: a word at each switch would take
+ * as long as the switch. */
+static struct {
+    unsigned char *low, *high;
+} stacks;
+
 void fiber_create(fiber *f)
 {
     unsigned char *at = mmap(NULL, STACK + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED || mprotect(at + GUARD, STACK, PROT_READ | PROT_WRITE) != 0) abort();
-    *f = (fiber){ .base = at + GUARD, .size = STACK, .abandoned = 1 };
+    *f = (fiber){ .base = at + GUARD, .size = STACK, .abandoned = 1, .made = 1 };
+    if (stacks.low == NULL || f->base < stacks.low) stacks.low = f->base;
+    if (f->base + STACK > stacks.high) stacks.high = f->base + STACK;
 }
 
 void fiber_release(fiber *f)
@@ -82,7 +91,9 @@ void fiber_prepare(fiber *f, void (*body)(void), size_t offset)
 #if defined(WITH_ASAN)
     /* Frames that never returned: of an abandoned body anywhere, else those below `body`, which end in fiber_switch. */
     if (f->abandoned) __asan_unpoison_memory_region(f->base, f->size);
+#if !defined(SIMT_PLAIN)
     else __asan_unpoison_memory_region(f->base + f->size - offset - END_FRAMES, END_FRAMES + offset);
+#endif
     f->abandoned = 0;
 #endif
     prepare(f, body, offset);
@@ -91,24 +102,26 @@ void fiber_prepare(fiber *f, void (*body)(void), size_t offset)
 void fiber_switch(fiber *from, fiber *to, int last)
 {
 #if defined(WITH_ASAN)
-    __sanitizer_start_switch_fiber(last ? NULL : &from->fake, to->base, to->size);
+    if (!to->made) __sanitizer_start_switch_fiber(last ? NULL : &from->fake, to->base, to->size);
+    else if (!from->made) __sanitizer_start_switch_fiber(&from->fake, stacks.low, (size_t)(stacks.high - stacks.low));
 #else
     (void)last;
 #endif
     swap(from, to);
 #if defined(WITH_ASAN)
-    __sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
+    if (!from->made) __sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 #endif
 }
 
-void fiber_entered(fiber *came_from)
+void fiber_entered(fiber *host)
 {
 #if defined(WITH_ASAN)
     const void *base = NULL;
     size_t size = 0;
+    if (!host) return;
     __sanitizer_finish_switch_fiber(NULL, &base, &size);
-    if (came_from) came_from->base = (unsigned char *)(uintptr_t)base, came_from->size = size;
+    host->base = (unsigned char *)(uintptr_t)base, host->size = size;
 #else
-    (void)came_from;
+    (void)host;
 #endif
 }

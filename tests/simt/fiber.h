@@ -1,5 +1,5 @@
-/* fiber.h - stacks that are switched by hand: one for each CUDA thread of the block at work. Switches are announced to
- * ASan. */
+/* fiber.h - stacks that are switched by hand: one for each CUDA thread of the block at work. ASan is told when
+ * they are entered from the host's stack and left for it. */
 #ifndef GSA_SIMT_FIBER_H
 #define GSA_SIMT_FIBER_H
 #include <stddef.h>
@@ -9,6 +9,7 @@ typedef struct fiber {
     unsigned char *base; /* lowest byte of its stack; of the host's stack once known */
     size_t size;
     void *fake;          /* ASan's own */
+    int made;            /* by fiber_create; 0: the host's */
     int abandoned;       /* its body was left for good in the midst of calls: the next fiber_prepare forgets all their frames */
 } fiber;
 
@@ -20,8 +21,7 @@ void fiber_release(fiber *f);
 void fiber_prepare(fiber *f, void (*body)(void), size_t offset);
 /* Runs `to`; returns when somebody switches back to `from`. `last`: nobody ever will. */
 void fiber_switch(fiber *from, fiber *to, int last);
-/* The first call of a body: `came_from` receives the stack of the fiber that switched here (the host's is not known else).
- * */
-void fiber_entered(fiber *came_from);
+/* The first call of a body: `host`, where it was the host that switched here (NULL: another), receives its own stack, which is not known else. */
+void fiber_entered(fiber *host);
 
 #endif

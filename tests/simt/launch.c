@@ -6,7 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WARP = 32, MAX_THREADS = 1024, SHARED_BYTES = 48 << 10, REDZONE = 64, MAX_ARRAYS = 32 };
+enum {
+    WARP = 32,
+    MAX_THREADS = 1024,
+    SHARED_BYTES = SIMT_SHARED_BYTES,
+    REDZONE = SIMT_REDZONE,
+    MAX_ARRAYS = SIMT_MAX_ARRAYS
+};
 enum state { READY, IN_WARP, AT_BARRIER, GONE };
 
 typedef struct late_copy { /* one that its thread has not waited for */
@@ -58,7 +64,6 @@ static struct machine {
     cudaError_t sticky, last;
     char message[1024];
 } m = { .dice = 1, .shared_used = SHARED_BYTES + MAX_ARRAYS * REDZONE };
-static _Alignas(128) unsigned char shared_memory[SHARED_BYTES + (MAX_ARRAYS + 2) * REDZONE];
 
 static const char *const op_names[] = { "__syncwarp",       "__shfl_sync",   "__shfl_xor_sync", "__shfl_up_sync",
                                         "__shfl_down_sync", "__ballot_sync", "__any_sync",      "__all_sync" };
@@ -344,10 +349,10 @@ void *simt_shared(size_t bytes, const char *file, int line)
     const size_t at = m.shared_used + REDZONE, room = (bytes + REDZONE - 1) / REDZONE * REDZONE;
     if (m.n_arrays == MAX_ARRAYS || at + room - (size_t)(m.n_arrays + 1) * REDZONE > SHARED_BYTES)
         misuse("%zu bytes of shared memory at %s:%d exceed %d in all", bytes, file, line, (int)SHARED_BYTES);
-    m.arrays[m.n_arrays++] = (shared_array){ file, line, bytes, shared_memory + at };
+    m.arrays[m.n_arrays++] = (shared_array){ file, line, bytes, simt_shared_memory + at };
     m.shared_used = at + room;
-    memset(shared_memory + at, 0xff, bytes); /* NaN, and -1 */
-    return shared_memory + at;
+    memset(simt_shared_memory + at, 0xff, bytes); /* NaN, and -1 */
+    return simt_shared_memory + at;
 }
 
 static void check_redzones(void)
@@ -365,7 +370,7 @@ static void check_redzones(void)
 static void run_block(unsigned threads)
 {
     m.count = m.alive = (int)threads;
-    memset(shared_memory, 0xa5, m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
+    memset(simt_shared_memory, 0xa5, m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
     m.at_barrier = 0, m.ready_warps = 0, m.n_arrays = 0, m.shared_used = 0;
     for (int w = 0; w * WARP < m.count; w++) {
         m.ready[w] = m.waiting[w] = 0;

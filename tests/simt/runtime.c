@@ -21,6 +21,8 @@
 #endif
 
 enum { ALIGN = 256 };
+/* Here, not beside the blocks that use it: ASan guards what lies beside it wherever launch.c is compiled without it. */
+_Alignas(128) unsigned char simt_shared_memory[SIMT_SHARED_BYTES + (SIMT_MAX_ARRAYS + 2) * SIMT_REDZONE];
 
 typedef struct block {
     struct block *next;

@@ -164,6 +164,8 @@ int simt_allocation_fails(void);                    /* counts towards simt_fail_
 void simt_count_live(int more);
 void simt_device_visible(int yes);
 int simt_in_kernel(void);
+enum { SIMT_SHARED_BYTES = 48 << 10, SIMT_REDZONE = 64, SIMT_MAX_ARRAYS = 32 };
+extern unsigned char simt_shared_memory[];          /* of the block at work: its arrays, each between redzones */
 cudaError_t simt_fail(cudaError_t error, int sticky, const char *format, ...) __attribute__((format(printf, 3, 4)));
 cudaError_t simt_sticky(void);
 
