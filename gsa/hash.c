@@ -47,7 +47,7 @@ static void compress(uint32_t state[8], const uint8_t block[64])
         const uint32_t t1 = s[7] + sum1 + choice + constants[t] + w[t];
         const uint32_t sum0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
         const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof *s);
+        for (int i = 7; i > 0; i--) s[i] = s[i - 1];
         s[4] += t1;
         s[0] = t1 + sum0 + majority;
     }

@@ -29,13 +29,19 @@ static void pack_b(real *restrict panels, const gsa_gemm *g, int64_t k, int64_t 
                 panels[s * DEEP + d * WIDE + w] = j + s + w < g->n ? b[place(k + d, j + s + w, g->ldb, g->transpose_b)] : 0;
 }
 
-/* C [TALL, WIDE] += panel_a panel_b, cut at the edges of C. */
+/* C [TALL, WIDE] += panel_a panel_b, cut at the edges of C. WIDE is written out: sanitizers check each access of a loop, and this is where
+ * sanitized training is. */
+_Static_assert(WIDE == 8, "corner writes it out");
 static void corner(const gsa_gemm *g, int64_t i, int64_t j, const real *restrict pa, const real *restrict pb, int64_t deep)
 {
     real sum[TALL][WIDE] = { { 0 } };
     for (int64_t d = 0; d < deep; d++)
-        for (int t = 0; t < TALL; t++)
-            for (int w = 0; w < WIDE; w++) sum[t][w] += pa[d * TALL + t] * pb[d * WIDE + w];
+        for (int t = 0; t < TALL; t++) {
+            const real a = pa[d * TALL + t], *const b = pb + d * WIDE;
+            real *const to = sum[t];
+            to[0] += a * b[0], to[1] += a * b[1], to[2] += a * b[2], to[3] += a * b[3];
+            to[4] += a * b[4], to[5] += a * b[5], to[6] += a * b[6], to[7] += a * b[7];
+        }
     for (int64_t t = 0; t < TALL && i + t < g->m; t++)
         for (int64_t w = 0; w < WIDE && j + w < g->n; w++) ((real *)g->c)[(i + t) * g->ldc + j + w] += sum[t][w];
 }
