@@ -29,43 +29,44 @@ void rig_begin(rig *r, gsa_backend *b, uint64_t seed, int fill, const int64_t *s
     r->shape = shape;
 }
 
-static void encode(const rig_tensor *t, const double *values, char *to)
+/* Numbers side by side as a backend keeps them; `at` is aligned for them. */
+typedef union words {
+    void *at;
+    uint8_t *byte;
+    int32_t *small;
+    int64_t *large;
+    float *f;
+    double *d;
+} words;
+
+static void encode(const rig_tensor *t, const double *values, void *to)
 {
-    for (int64_t i = 0; i < t->count; i++, to += t->bytes) {
-        const double x = values[i];
-        if (t->type == RIG_BYTE) *(uint8_t *)to = (uint8_t)x;
-        else if (t->type == RIG_INT32) memcpy(to, &(int32_t){ (int32_t)x }, 4);
-        else if (t->type == RIG_INT64) memcpy(to, &(int64_t){ (int64_t)x }, 8);
-        else if (t->bytes == 4) memcpy(to, &(float){ (float)x }, 4);
-        else memcpy(to, &x, 8);
-    }
+    const words x = { to };
+    const int64_t n = t->count;
+    if (t->type == RIG_BYTE)
+        for (int64_t i = 0; i < n; i++) x.byte[i] = (uint8_t)values[i];
+    else if (t->type == RIG_INT32)
+        for (int64_t i = 0; i < n; i++) x.small[i] = (int32_t)values[i];
+    else if (t->type == RIG_INT64)
+        for (int64_t i = 0; i < n; i++) x.large[i] = (int64_t)values[i];
+    else if (t->bytes == 4)
+        for (int64_t i = 0; i < n; i++) x.f[i] = (float)values[i];
+    else memcpy(to, values, sizeof *values * (size_t)n);
 }
 
-static double decode_one(const rig_tensor *t, const char *from)
+static void decode(const rig_tensor *t, double *values, void *from)
 {
-    union {
-        float f;
-        double d;
-        int32_t small;
-        int64_t large;
-        uint8_t byte;
-    } x;
-    memcpy(&x, from, (size_t)t->bytes);
-    switch (t->type) {
-    case RIG_BYTE:
-        return x.byte;
-    case RIG_INT32:
-        return x.small;
-    case RIG_INT64:
-        return (double)x.large;
-    default:
-        return t->bytes == 4 ? (double)x.f : x.d;
-    }
-}
-
-static void decode(const rig_tensor *t, double *values, const char *from)
-{
-    for (int64_t i = 0; i < t->count; i++) values[i] = decode_one(t, from + i * t->bytes);
+    const words x = { from };
+    const int64_t n = t->count;
+    if (t->type == RIG_BYTE)
+        for (int64_t i = 0; i < n; i++) values[i] = x.byte[i];
+    else if (t->type == RIG_INT32)
+        for (int64_t i = 0; i < n; i++) values[i] = x.small[i];
+    else if (t->type == RIG_INT64)
+        for (int64_t i = 0; i < n; i++) values[i] = (double)x.large[i];
+    else if (t->bytes == 4)
+        for (int64_t i = 0; i < n; i++) values[i] = (double)x.f[i];
+    else memcpy(values, from, sizeof *values * (size_t)n);
 }
 
 static void make_array(rig *r, const rig_tensor *t, rig_array *a)
