@@ -9,3 +9,4 @@ target_sources(gsa_core PRIVATE
   ${CMAKE_CURRENT_SOURCE_DIR}/safetensors_header.c
   ${CMAKE_CURRENT_SOURCE_DIR}/safetensors_write.c
   ${CMAKE_CURRENT_SOURCE_DIR}/vocabulary.c)
+gsa_hot(${CMAKE_CURRENT_SOURCE_DIR}/hash.c)
