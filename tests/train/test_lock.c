@@ -232,13 +232,14 @@ START_TEST(lines_of_several_processes_are_whole)
     pid_t child[PROCESSES];
     gsa_scratch_open(&s);
     const char *path = strdup(gsa_scratch_path(&s, "all.jsonl"));
-    gsa_put_file(path, "{\"no\": \"end\"}", 13);
+    gsa_put_file(path, "{\"task\": \"no end\"}", 18);
     for (int c = 0; c < PROCESSES; c++) {
         child[c] = fork();
         for (int i = 0; child[c] == 0 && i < LINES; i++) {
             char line[6000];
-            snprintf(line, sizeof line, "{\"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, \"text\": \"%05000d\"}", i, c,
-                     i, c);
+            snprintf(line, sizeof line,
+                     "{\"task\": \"t\", \"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, \"text\": \"%05000d\"}", i, c, i,
+                     c);
             if (gsa_results_put_into(NULL, path, line, NULL) != GSA_OK) _exit(1);
         }
         if (child[c] == 0) _exit(0);
@@ -253,9 +254,9 @@ START_TEST(lines_of_several_processes_are_whole)
     ck_assert_msg(gsa_results_read(all, path, &error) == GSA_OK, "%s", error.text);
     gsa_results_release(all);
     /* the same again: nothing; other figures: the later line counts */
-    static const char *const again[] = { "{\"run\": \"a\", \"setting\": \"s\", \"dev_x\": 1.5}",
-                                         "{\"dev_x\": 1.5, \"run\": \"a\", \"setting\": \"s\"}",
-                                         "{\"run\": \"a\", \"setting\": \"s\", \"dev_x\": 2.5}" };
+    static const char *const again[] = { "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 1.5}",
+                                         "{\"dev_x\": 1.5, \"run\": \"a\", \"setting\": \"s\", \"task\": \"t\"}",
+                                         "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 2.5}" };
     static const int more[] = { 1, 1, 2 };
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(gsa_results_put_into(NULL, path, again[i], &error), GSA_OK);

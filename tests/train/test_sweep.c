@@ -558,6 +558,42 @@ START_TEST(rows_and_averages)
 }
 END_TEST
 
+/* A name of --each that is also a column's has its own column. */
+START_TEST(names_that_columns_have)
+{
+    static const char *const columns[] = { "n", "seconds", "parameters", "recipe", "encoder", "dev_mse", "train.max_steps" };
+    for (int i = 0; i < GSA_COUNT(columns); i++) {
+        char line[512];
+        gsa_results *r;
+        gsa_table t;
+        ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+        for (int value = 20; value <= 30; value += 10) {
+            snprintf(line, sizeof line,
+                     "{\"run\": \"%d\", \"setting\": \"%d\", \"each\": {\"%s\": \"%d\"}, \"task\": \"t\", \"encoder\": "
+                     "\"star*1\", \"dev_mse\": 0.5, \"seconds\": 2.5, \"parameters\": 77, \"seed\": 1}",
+                     value, value, columns[i], value);
+            ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
+        }
+        ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+        ck_assert_int_eq(t.columns, 6);
+        ck_assert_int_eq(t.texts, 2);
+        static const char *const own[] = { "encoder", "dev mse", "seeds", "seconds", "parameters" }, *const is[] = {
+            "star*1", "0.5000", "1", "2.5", "77"
+        };
+        for (int row = 1; row <= 2; row++) {
+            ck_assert_str_eq(t.cell[0], columns[i]);
+            ck_assert_str_eq(t.cell[row * t.columns], row == 1 ? "20" : "30");
+            for (int c = 1; c < t.columns; c++) {
+                ck_assert_str_eq(t.cell[c], own[c - 1]);
+                ck_assert_str_eq(t.cell[row * t.columns + c], is[c - 1]);
+            }
+        }
+        gsa_table_release(&t);
+        gsa_results_release(r);
+    }
+}
+END_TEST
+
 START_TEST(folders_are_cut)
 {
     static const char *const pair[][2] = { { "star*2", "star*2" },
@@ -585,24 +621,33 @@ START_TEST(nothing_and_nonsense)
     ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
     ck_assert_int_eq(t.rows, 1);
     gsa_table_release(&t);
-    static const char *const bad[] = { "{\"a\": 1}\nnonsense\n", "{\"a\": 1}\n[1]\n", "{\"a\": 1}\n{\"b\": 1, \"b\": 2}\n" };
+#define GOOD "{\"task\": \"t\", \"a\": 0.25}"
+    static const struct {
+        const char *text, *says;
+    } bad[] = { { GOOD "\nnonsense\n", "r.jsonl:2: no JSON object" },
+                { GOOD "\n[1]\n", "r.jsonl:2: no JSON object: another value" },
+                { GOOD "\n{\"b\": 1, \"b\": 2}\n", "r.jsonl:2: no JSON object" },
+                { GOOD "\n{\"kind\": \"step\", \"loss\": 0.5}\n", "r.jsonl:2: no result of a run: expected its 'task'" },
+                { GOOD "\n{\"task\": 1}\n", "r.jsonl:2: no result of a run" } };
     for (int i = 0; i < GSA_COUNT(bad); i++) {
-        gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i], (int64_t)strlen(bad[i]));
+        gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i].text, (int64_t)strlen(bad[i].text));
         ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error), GSA_ERR_FORMAT);
-        ck_assert_ptr_nonnull(strstr(error.text, "r.jsonl:2: no JSON object"));
-        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), "{}", &error), GSA_ERR_FORMAT);
+        ck_assert_msg(strstr(error.text, bad[i].says) != NULL, "%s", error.text);
+        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), GOOD, &error), GSA_ERR_FORMAT);
         char *text = whole(gsa_scratch_path(&s, "r.jsonl")); /* what is not understood is not lost */
-        ck_assert_str_eq(text, bad[i]);
+        ck_assert_str_eq(text, bad[i].text);
         free(text);
     }
     ck_assert_int_eq(gsa_results_put(r, "[]", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1, \"a\": 1}", &error), GSA_ERR_FORMAT);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), "{\"a\": 0.25}", &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1}", &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error), GSA_OK);
     char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */
-    ck_assert_str_eq(text, "{\"a\": 0.25}\n{\"a\": 0.25}\n");
+    ck_assert_str_eq(text, GOOD "\n" GOOD "\n");
+#undef GOOD
     free(text);
-    ck_assert_int_eq(gsa_results_put(r, "{\"recipe\": \"r\", \"each\": {\"k\": 3}}", &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_put(r, "{\"task\": \"t\", \"recipe\": \"r\", \"each\": {\"k\": 3}}", &error), GSA_OK);
     ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
     for (int i = 0; i < t.rows * t.columns; i++) ck_assert_str_ne(t.cell[i], "(null)");
     gsa_table_release(&t);
@@ -622,7 +667,8 @@ int main(int argc, char **argv)
                                           GSA_TEST(files_that_are_missing),
                                           GSA_LOOP(outcomes_sum_up, 3),
                                           GSA_LOOP(gold_is_the_file, 2) };
-    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages), GSA_TEST(folders_are_cut),
+    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages),
+                                             GSA_TEST(names_that_columns_have), GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
                                       GSA_CASE("results", result_tests, 20) };

@@ -68,13 +68,24 @@ static gsa_status put(gsa_results *r, json_t *run, gsa_error *error)
     return failed ? gsa_out_of_memory(error, "results", 4096) : GSA_OK;
 }
 
+/* Every result says its task; other objects, such as lines of a log, would be rows of nothing. Takes the value over. */
+static gsa_status put_value(gsa_results *r, json_t *run, const json_error_t *why, gsa_error *error)
+{
+    const int object = json_is_object(run);
+    if (object && json_is_string(json_object_get(run, "task"))) return put(r, run, error);
+    if (object) gsa_fail(error, GSA_ERR_FORMAT, "no result of a run: expected its 'task', as gsa train writes it");
+    else gsa_fail(error, GSA_ERR_FORMAT, "no JSON object: %s", run ? "another value" : why->text);
+    json_decref(run);
+    return GSA_ERR_FORMAT;
+}
+
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
 {
     json_error_t why;
     json_t *run = json_loads(line, JSON_REJECT_DUPLICATES, &why);
-    if (json_is_object(run)) return put(results, run, error);
-    json_decref(run);
-    return gsa_fail(error, GSA_ERR_FORMAT, "a result is no JSON object: %s", why.text);
+    const gsa_status status = put_value(results, run, &why, error);
+    if (status != GSA_OK) gsa_fail_at(error, status, "a result");
+    return status;
 }
 
 void gsa_results_shorten(char *stack)
@@ -100,11 +111,8 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
         json_error_t why;
         if (count == 0) continue;
         json_t *run = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
-        if (json_is_object(run)) status = put(results, run, error);
-        else
-            status = gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no JSON object: %s", path, (long long)lines.number,
-                              run ? "another value" : why.text);
-        if (run && !json_is_object(run)) json_decref(run);
+        status = put_value(results, run, &why, error);
+        if (status != GSA_OK) gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
     }
     gsa_release(results->system, bytes);
     return status;
@@ -399,6 +407,11 @@ void gsa_table_release(gsa_table *table)
     *table = (gsa_table){ 0 };
 }
 
+enum {
+    COLUMN = 512,
+    VARIED = '='
+}; /* begins a column of what was varied: a name of the user's may be "n" or "seconds", too */
+
 /* The columns of words: recipe where there are several, what was varied, encoder. */
 static json_t *word_columns(const json_t *rows)
 {
@@ -412,10 +425,12 @@ static json_t *word_columns(const json_t *rows)
     if (several) json_object_set_new(words, "recipe", json_null());
     json_array_foreach (rows, i, row) {
         json_object_foreach (json_object_get(row, "each"), name, ignored) {
-            json_object_set_new(words, name, json_null());
+            char column[COLUMN];
+            const int fits = snprintf(column, sizeof column, "%c%s", VARIED, name) < COLUMN;
+            if (fits && strcmp(name, "model.encoder") != 0) /* that is the encoder's column */
+                json_object_set_new(words, column, json_null());
         }
     }
-    json_object_del(words, "model.encoder"); /* is the encoder's column */
     json_object_set_new(words, "encoder", json_null());
     return words;
 }
@@ -437,15 +452,15 @@ static void write_number(char *cell, size_t room, double x, int seconds)
 
 static void write_cell(char *cell, size_t room, const json_t *row, const char *column)
 {
-    const json_t *value = json_object_get(row, column), *each = json_object_get(json_object_get(row, "each"), column);
+    const int varied = *column == VARIED;
+    const json_t *value = varied ? json_object_get(json_object_get(row, "each"), column + 1) : json_object_get(row, column);
     const int seconds = strcmp(column, "seconds") == 0;
     char mean[64], sd[64];
     *cell = 0;
-    if (averaged(row, column)) snprintf(cell, room, "average");
-    else if (json_is_string(each)) snprintf(cell, room, "%s", json_string_value(each));
+    if (varied && averaged(row, column + 1)) snprintf(cell, room, "average");
     else if (json_is_string(value)) snprintf(cell, room, "%s", json_string_value(value));
     else if (json_is_integer(value)) snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (!json_is_object(value)) return;
+    if (varied || !json_is_object(value)) return;
     write_number(mean, sizeof mean, json_number_value(json_object_get(value, "mean")), seconds);
     write_number(sd, sizeof sd, json_number_value(json_object_get(value, "sd")), seconds);
     const int alone = json_integer_value(json_object_get(row, "n")) < 2 || seconds;
@@ -461,13 +476,14 @@ static int put_cell(gsa_table *table, int row, int column, const char *text)
 
 static int fill_table(gsa_table *table, const json_t *rows, json_t *columns)
 {
-    char cell[512], title[512];
+    char cell[COLUMN], title[COLUMN];
     const char *name;
     json_t *ignored;
     int good = 1, c = 0;
     json_object_foreach (columns, name, ignored) {
-        snprintf(title, sizeof title, "%s", strcmp(name, "n") == 0 ? "seeds" : name);
-        for (char *at = title; *at; at++)
+        const int varied = *name == VARIED;
+        snprintf(title, sizeof title, "%s", strcmp(name, "n") == 0 ? "seeds" : name + varied);
+        for (char *at = title; *at && !varied; at++)
             if (*at == '_') *at = ' ';
         good = good && put_cell(table, 0, c, title);
         for (int r = 1; r < table->rows && good; r++) {

@@ -21,6 +21,7 @@ gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, g
 void gsa_results_release(gsa_results *results); /* NULL does nothing */
 /* A stack's text without the folders of the files it names, in place: "char_word:lexicon=/data/words.txt*2" keeps words.txt. */
 void gsa_results_shorten(char *stack);
+/* Each line is an object that says its "task", or an error with file and line. */
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
 /* One line; takes the place of the same run. */
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
