@@ -197,6 +197,8 @@ static const row model_rows[] = {
     { { "eval", "--quiet", "--model", "run", SET, "data.test=missing.tsv" }, 1, { "missing.tsv" }, NULL },
     { { "eval", "--quiet", "--model", "run", SET, "model.hidden=16" }, 2, { "another model", "[8, 8]", "[8, 16]" }, NULL },
     { { "eval", "--quiet", "--model", "run", "--device", "cuda" }, 1, { "cuda" }, NULL },
+    { { "eval", "--model", "missing", "--outcomes", "nowhere/o.jsonl" }, 1, { "'nowhere/o.jsonl'", "No such file" }, NULL },
+    { { "eval", "--model", "missing", "--report", "nowhere/r.txt" }, 1, { "'nowhere/r.txt'", "No such file" }, NULL },
     { { "predict", "--quiet", "--model", "run", "--input", "missing.txt" }, 1, { "missing.txt" }, NULL },
     { { "predict", "--quiet", "--model", "run", "--output", "p.txt" }, 2, { ":2", "UTF-8" }, "good film\nb\xff\n" },
     { { "predict", "--quiet", "--model", "run", "--output", "p.txt" }, 2, { ":2" }, "good film\n\nbad\n" },
