@@ -187,6 +187,7 @@ static const row data_rows[] = {
       1,
       { "position_max", "2", "4" },
       NULL },
+    { { TRAIN, "sum.ini", "--quiet", "--results", "/dev/full" }, 1, { "'/dev/full' cannot be written: No space" }, NULL },
 };
 
 /* In a folder with the finished run of text.ini in run/. */

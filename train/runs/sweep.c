@@ -172,11 +172,12 @@ static gsa_status keep(sweep *s, const char *line, gsa_error *error)
     return status;
 }
 
-/* What is there is understood. */
+/* What is there is understood. A device or a pipe is written to, never read. */
 static gsa_status check_readable(const sweep *s, const char *path, gsa_error *error)
 {
     gsa_results *there;
-    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+    const int kind = s->system->kind(s->system->user, path, NULL);
+    if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_OTHER) return GSA_OK;
     gsa_status status = gsa_results_create(s->system, &there, error);
     if (status != GSA_OK) return status;
     status = gsa_results_read(there, path, error);
