@@ -97,6 +97,12 @@ static gsa_status lock_folder(gsa_trainer *t, const char *folder, gsa_error *err
     return gsa_lock_folder(t->system, folder, &t->lock, error);
 }
 
+/* A run that goes on in another folder than it came from. */
+static int is_elsewhere(const gsa_train_options *o)
+{
+    return o->resume && o->out && strcmp(o->out, o->resume) != 0;
+}
+
 /* The folder that is written to, and the checkpoint that the run goes on from (NULL: none). */
 static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *error)
 {
@@ -108,7 +114,7 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     gsa_status status = GSA_OK;
     if (folder && t->system->kind(t->system->user, folder, NULL) == GSA_FILE_FOLDER) status = lock_folder(t, folder, error);
     if (status != GSA_OK) return status;
-    if (o->out && !(o->resume && strcmp(o->out, o->resume) == 0)) status = check_out(t->system, o->out, error);
+    if (o->out && (!o->resume || is_elsewhere(o))) status = check_out(t->system, o->out, error);
     if (status != GSA_OK) return status;
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it",
@@ -116,6 +122,12 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, checkpoint, &warning, error);
     if (warning) gsa_trainer_say(t, warning);
     gsa_release(t->system, warning);
+    if (status == GSA_OK && *checkpoint && !holds(t->system, *checkpoint, "state.safetensors"))
+        status =
+            gsa_fail(error, GSA_ERR_ARGUMENT,
+                     "'%s' is a model without the state of its training (gsa average makes such), so it does not go on: "
+                     "a new run begins with it by train.start",
+                     o->resume);
     if (status != GSA_OK || !folder) return status;
     t->folder = gsa_copy_text(t->system, folder);
     return t->folder ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
@@ -222,7 +234,8 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
     if (status == GSA_OK && checkpoint) status = settle_place(t, error);
-    if (status == GSA_OK && !checkpoint && finished(t)) t->counts.due = GSA_DUE_CHECKPOINT; /* epochs = 0: as initialised */
+    if (status == GSA_OK && finished(t) && (!checkpoint || is_elsewhere(o))) /* epochs = 0: as initialised */
+        t->counts.due |= GSA_DUE_CHECKPOINT;
     if (status == GSA_OK) status = open_log(t, checkpoint != NULL, error);
     gsa_release(t->system, checkpoint);
     t->started = gsa_seconds() - t->sums.seconds;

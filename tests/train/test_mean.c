@@ -76,6 +76,8 @@ START_TEST(every_weight_is_the_mean)
             ck_assert_double_eq_tol(found, sum / LAST, 1e-7 * fmax(1, fabs(found)));
             differ |= fabs(found - present(&model[0], &state[0], made.blobs[t].name, i)) > 1e-5;
         }
+    ck_assert_int_eq(rig_resume(&r, "mean"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "without the state of its training") && !r.messages[0], "%s", r.error.text);
     ck_assert(differ); /* the comparison can fail */
     for (int k = 0; k < LAST; k++) gsa_safetensors_release(&model[k]), gsa_safetensors_release(&state[k]);
     gsa_safetensors_release(&made);

@@ -191,6 +191,24 @@ START_TEST(a_finished_run_can_be_lengthened)
 }
 END_TEST
 
+/* Nothing is left to do, and yet the new folder is a run like any other. */
+START_TEST(a_finished_run_goes_on_elsewhere)
+{
+    rig r;
+    char *result = NULL, run[300], copy[300];
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    snprintf(run, sizeof run, "%s", gsa_scratch_path(&r.scratch, "run"));
+    snprintf(copy, sizeof copy, "%s", gsa_scratch_path(&r.scratch, "copy"));
+    const gsa_train_options options = { .resume = run, .out = copy, .device = "cpu", .threads = 1, .backend = r.backend };
+    ck_assert_msg(gsa_train(NULL, &options, &result, &r.error) == GSA_OK, "%s", r.error.text);
+    gsa_release(NULL, result);
+    ck_assert_int_eq(rig_differ(&r, "run", "copy"), 0);
+    ck_assert_msg(rig_resume(&r, "copy") == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(what_a_resumed_run_may_change)
 {
     rig r;
@@ -674,7 +692,9 @@ int main(int argc, char **argv)
     static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, GSA_COUNT(recipes)),
                                        GSA_LOOP(resume_after_a_stop_anywhere, GSA_COUNT(recipes)),
                                        GSA_TEST(the_log_of_a_resumed_run_is_whole),
-                                       GSA_TEST(a_finished_run_can_be_lengthened), GSA_TEST(what_a_resumed_run_may_change) };
+                                       GSA_TEST(a_finished_run_can_be_lengthened),
+                                       GSA_TEST(a_finished_run_goes_on_elsewhere),
+                                       GSA_TEST(what_a_resumed_run_may_change) };
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, GSA_COUNT(recipes)) };
     static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection),
