@@ -80,6 +80,9 @@ static void check_label(void *context, const gsa_drawn_edge *edge)
     *byte |= bit;
     gsa_draw_label_name(check->sheet, edge->phase, edge->label, name);
     check->status = check_text("the name of label", edge->label, name, (int64_t)strlen(name), check->error);
+    if (check->status != GSA_OK)
+        gsa_fail_at(check->error, check->status, "topology '%s', phase '%s'", check->sheet->topology->id,
+                    gsa_schema_phase(check->sheet->schema, edge->phase)->name);
 }
 
 static gsa_status check_labels(const gsa_drawing *d, int sheet, int phase, gsa_error *error)

@@ -255,7 +255,8 @@ START_TEST(hostile_text_is_carried_or_refused)
             ck_assert_msg(status == (hostile[_i].carried ? GSA_OK : GSA_ERR_FORMAT), "row %d place %d: '%s'", _i, place,
                           error.text);
             if (!hostile[_i].carried) {
-                static const char *const said[] = { "token 1", "spec", "label 1" };
+                static const char *const said[] = { "token 1", "spec",
+                                                    "topology 'scripted', phase 'star': the name of label 1" };
                 ck_assert_msg(strstr(error.text, said[place]) != NULL, "'%s'", error.text);
                 ck_assert_int_eq(gsa_utf8_invalid(error.text, (int64_t)strlen(error.text)), -1);
             } else if (format == GSA_FORMAT_GRAPHML) {
