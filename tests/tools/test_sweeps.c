@@ -107,10 +107,16 @@ START_TEST(compared)
                             "awk -F, '{ d = $1 - $8; n++; if (d * d > 1e-8 * $1 * $1) exit 1 } END { exit n != 16 }'"),
                      0);
 
+    ck_assert_int_eq(system("cp -r runs/encoder-star/seed-3 bare && : >bare/outcomes.jsonl"), 0);
     static const struct {
         const char *const args[6], *const says;
     } wrong[] = {
         { { "compare", "runs/encoder-star", "runs" }, "have no partner in 'runs': seed-3, seed-5" },
+        { { "compare", "runs/encoder-star/seed-3", "runs/encoder-star" },
+          "'runs/encoder-star/seed-3' is one run and 'runs/encoder-star' a tree of runs: expected two runs, or two trees" },
+        { { "compare", "runs/encoder-star", "runs/encoder-star/seed-3" },
+          "'runs/encoder-star' is a tree of runs and 'runs/encoder-star/seed-3' one run: expected" },
+        { { "compare", "runs/encoder-star/seed-3", "bare" }, "gsa: run 'bare' has no outcomes of dev" },
         { { "compare", "runs/encoder-star/seed-3", "runs/encoder-full/seed-5" }, "measured on different data" },
         { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" }, "has no metric 'f1'; it has mse" },
         { { "compare", "runs/encoder-star" }, "A B" },

@@ -118,6 +118,10 @@ static gsa_status check_partners(const names *in, const names *other, const char
         used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used ? ", " : "", in->name[i]);
     }
     if (missing == 0) return GSA_OK;
+    if (has(in, "/") || has(other, "/"))
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT, "'%s' is %s and '%s' %s: expected two runs, or two trees with runs at equal paths",
+            folder, has(in, "/") ? "one run" : "a tree of runs", missing_in, has(other, "/") ? "one run" : "a tree of runs");
     return gsa_fail(error, GSA_ERR_ARGUMENT, "of %d runs in '%s', %d have no partner in '%s': %s%s", in->count, folder,
                     missing, missing_in, list, missing > LISTED ? ", ..." : "");
 }
@@ -144,9 +148,12 @@ static gsa_status read_pairs(const gsa_system *system, const names runs[2], cons
     }
     for (int i = 0; i < runs[0].count && status == GSA_OK && *there > 0; i++) {
         const int at = outcomes[2 * i].units == 0 ? 0 : outcomes[2 * i + 1].units == 0 ? 1 : -1;
+        const char *of = split == GSA_SPLIT_DEV ? "dev" : "test";
+        if (at >= 0 && *runs[at].name[i] == '/')
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' has no outcomes of %s", folder[at], of);
         if (at >= 0)
             return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' in '%s' has no outcomes of %s", runs[at].name[i], folder[at],
-                            split == GSA_SPLIT_DEV ? "dev" : "test");
+                            of);
         pair[i] = (gsa_pair){ .a = &outcomes[2 * i], .b = &outcomes[2 * i + 1] };
         if (i > 0) pair[i].combination = pair[i - 1].combination + !same_combination(runs[0].name[i - 1], runs[0].name[i]);
     }
