@@ -12,6 +12,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                        .last = gsa_args_number(args, "last", 5) };
     if (!options.out) return gsa_fail(error, GSA_ERR_ARGUMENT, "gsa average needs a folder to write to: --out DIR");
     const gsa_status status = gsa_mean_checkpoints(gsa_args_system(args), &options, &first, &newest, error);
+    gsa_let_signals_come();
     if (status != GSA_OK) return status;
     snprintf(line, sizeof line, "{\"checkpoints\": %lld, \"first_step\": %lld, \"last_step\": %lld}",
              (long long)options.last, (long long)first, (long long)newest);

@@ -1,6 +1,6 @@
 /* signals.c - what a signal does to the command. To `gsa train` the first one asks, the second insists; any other verb it ends, and with
- * it the temporaries of outputs that are not whole. A handler has no other way to know and to speak: these are the mutable globals of
- * the command. */
+ * it the temporaries of outputs that are not whole; while a folder is written it waits. A handler has no other way to know and to speak:
+ * these are the mutable globals of the command. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -90,6 +90,26 @@ static int remove_noted(void *user, const char *path)
     return rc;
 }
 
+/* ---- folders --------------------------------------------------------------------------------------------------------------------- */
+
+static int caught_already; /* gsa_catch_signals: the verb itself knows what to do */
+static struct {
+    int active;
+    sigset_t before;
+} held;
+
+/* A folder is whole with its last file: from the first one that a verb makes on, signals wait. */
+static int make_folder_held(void *user, const char *path)
+{
+    if (!held.active && !caught_already) held.before = hold(), held.active = 1;
+    return gsa_system_default()->make_folder(user, path);
+}
+
+void gsa_let_signals_come(void)
+{
+    if (held.active) held.active = 0, let_go(&held.before);
+}
+
 /* ---- handlers -------------------------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t stop;
@@ -129,7 +149,7 @@ const gsa_system *gsa_tidy_system(void)
 {
     static gsa_system tidy;
     tidy = *gsa_system_default();
-    tidy.open = open_noted, tidy.rename = rename_noted, tidy.remove = remove_noted;
+    tidy.open = open_noted, tidy.rename = rename_noted, tidy.remove = remove_noted, tidy.make_folder = make_folder_held;
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     for (int i = 0; i < ENDING; i++) handle(ending[i], ended);
     return &tidy;
@@ -137,6 +157,7 @@ const gsa_system *gsa_tidy_system(void)
 
 const volatile sig_atomic_t *gsa_catch_signals(void)
 {
+    caught_already = 1;
     handle(SIGINT, caught);
     handle(SIGTERM, caught);
     return &stop;

@@ -104,6 +104,7 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
                         "'%s' is there already, expected the name of a new folder: --out names another", folder);
     status = gsa_make_folders(system, folder, error);
     if (status == GSA_OK) status = write_files(system, folder, name, error);
+    gsa_let_signals_come();
     if (status != GSA_OK) return status;
     snprintf(said, sizeof said, "%s/%s.c, CMakeLists.txt and README.md are written; README.md says how to go on", folder,
              name);

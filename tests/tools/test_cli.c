@@ -1,9 +1,11 @@
 /* test_cli.c - what the command does when it is asked properly. */
 #include <jansson.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "cli.h"
 #include "support/suite.h"
@@ -457,6 +459,41 @@ START_TEST(a_signal_leaves_no_temporary)
 }
 END_TEST
 
+/* The run's weights take some time to write. While the folder is there and is not whole, the command is held, told to end, and let go. */
+static int ended_in_the_midst(int attempt)
+{
+    char out[32], latest[64];
+    snprintf(out, sizeof out, "mean%d", attempt), snprintf(latest, sizeof latest, "%s/latest", out);
+    const pid_t child = gsa_cli_start(ARGS("average", "wide", "--last", "1", "--out", out));
+    for (int i = 0; i < 1000000 && !gsa_cli_exists(out); i++) sched_yield();
+    siginfo_t info;
+    kill(child, SIGSTOP);
+    waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT); /* it stands, or has ended */
+    const int midst = gsa_cli_exists(out) && !gsa_cli_exists(latest);
+    kill(child, SIGTERM);
+    kill(child, SIGCONT);
+    gsa_cli_wait(child, &ran);
+    if (!midst) return 0;
+    ck_assert_msg(ran.signal == SIGTERM && ran.out[0] == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    run(ARGS("eval", "--model", out, "--quiet"), NULL);
+    snprintf(latest, sizeof latest, "test $(ls -A %s | wc -l) = 2", out); /* latest and one checkpoint */
+    ck_assert_int_eq(system(latest), 0);
+    return 1;
+}
+
+START_TEST(a_signal_leaves_no_half_folder)
+{
+    int ended = 0;
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--set", "model.hidden=512", "--set", "train.max_steps=1", "--out", "wide"),
+        NULL);
+    inherit(SIG_DFL, SIG_DFL);
+    for (int i = 0; i < 50 && !ended; i++) ended = ended_in_the_midst(i);
+    ck_assert_msg(ended, "the signal never came in the midst");
+    gsa_cli_leave();
+}
+END_TEST
+
 static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_and_completion), GSA_TEST(recipe_keys_page),
                                        GSA_TEST(topologies), GSA_TEST(doctor) };
 static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
@@ -465,7 +502,8 @@ static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(a_d
                                       GSA_TEST(resume_and_threads) };
 static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_LOOP(an_ignored_signal_stays_ignored, 2),
                                          GSA_TEST(second_signal_ends),
-                                         GSA_LOOP(a_signal_leaves_no_temporary, GSA_COUNT(slow)) };
+                                         GSA_LOOP(a_signal_leaves_no_temporary, GSA_COUNT(slow)),
+                                         GSA_TEST(a_signal_leaves_no_half_folder) };
 
 int main(int argc, char **argv)
 {
