@@ -27,10 +27,24 @@ static void span_text(const gsa_page *page, const gsa_view_node *node, char out[
     (void)page;
 }
 
-/* "北京" for a bar above 北 and 京: what it covers, where tokens have texts. */
+/* 1 when the tokens that the bar covers are words, and not characters: some is longer than one. */
+static int covers_words(const gsa_page *page, const gsa_view_node *bar)
+{
+    for (int32_t v = 0; v < page->view->nodes; v++) {
+        const gsa_view_node *token = &page->view->node[v];
+        int characters = 0;
+        if (token->kind != page->kind[bar->kind].base || token->index < bar->first || token->index > bar->last) continue;
+        for (const char *at = token->label; *at; at++) characters += (*at & 0xC0) != 0x80;
+        if (characters > 1) return 1;
+    }
+    return 0;
+}
+
+/* "北京" for a bar above 北 and 京, "very good" above words: what it covers, where tokens have texts. */
 static void covered_text(const gsa_page *page, const gsa_view_node *bar, char out[SHORT_TEXT])
 {
     const int32_t tokens = page->kind[bar->kind].base;
+    const int words = covers_words(page, bar);
     char whole[4 * SHORT_TEXT] = "";
     size_t used = 0;
     for (int32_t v = 0; v < page->view->nodes; v++) {
@@ -40,7 +54,7 @@ static void covered_text(const gsa_page *page, const gsa_view_node *bar, char ou
             span_text(page, bar, out);
             return;
         }
-        used += (size_t)snprintf(whole + used, sizeof whole - used, "%s", token->label);
+        used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%s", words && used ? " " : "", token->label);
     }
     gsa_text_short(whole, TOKEN_CHARACTERS, out);
 }
@@ -114,6 +128,24 @@ static int by_length(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
+/* From the middle of the rows to the top of their tallest box; that of one line of text where all are less. */
+static double rows_reach(const gsa_page *page)
+{
+    double tallest = box_height;
+    for (int32_t v = 0; v < page->view->nodes; v++)
+        if (page->box[v].row >= 0 && page->box[v].h > tallest) tallest = page->box[v].h;
+    return 0.5 * tallest;
+}
+
+/* The text of a bar is cut to its width. */
+static void fit_text(gsa_box *box)
+{
+    char whole[SHORT_TEXT];
+    memcpy(whole, box->text, sizeof whole);
+    for (int most = TOKEN_CHARACTERS; most > 1 && gsa_text_width(box->text, TEXT_SIZE) > box->w - 6; most--)
+        gsa_text_short(whole, most, box->text);
+}
+
 /* Bars: short ones lowest, each in the lowest lane where it is alone. */
 static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
 {
@@ -122,6 +154,7 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
     lane_order *bars = gsa_alloc(page->system, (size_t)view->nodes, sizeof *bars + sizeof(int32_t));
     if (!bars) return gsa_out_of_memory(error, "bars", view->nodes * (int64_t)sizeof *bars);
     int32_t *lane = (int32_t *)(bars + view->nodes);
+    const double lowest = rows_reach(page) + 63;
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row < 0)
             bars[n++] = (lane_order){ v, page->kind[view->node[v].kind].base, view->node[v].first, view->node[v].last };
@@ -135,8 +168,9 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
         gsa_box *box = &page->box[bars[i].node];
         const double narrow = box_height + (bars[i].last - bars[i].first) * pitch;
         box->x = 0.5 * (bars[i].first + bars[i].last) * pitch;
-        box->y = -74 - lane_gap * lane[i];
+        box->y = -lowest - lane_gap * lane[i];
         box->w = narrow > box->w || bars[i].last > bars[i].first ? narrow : box->w;
+        fit_text(box);
     }
     gsa_release(page->system, bars);
     return GSA_OK;

@@ -76,6 +76,12 @@ static double clamp(double x, double low, double high)
     return x < low ? low : x > high ? high : x;
 }
 
+/* The place of a box nearest to x. */
+static double inside(const gsa_box *box, double x)
+{
+    return clamp(x, box->x - 0.5 * box->w, box->x + 0.5 * box->w);
+}
+
 /* Where a line that goes up or down meets a wide bar: straight above or below the other end, a lane a colour. */
 static double meet(const gsa_page *page, const gsa_line *line, const gsa_box *bar, double x)
 {
@@ -90,11 +96,14 @@ static route cubic_of(const gsa_page *page, const gsa_line *line, const gsa_box 
     const int beside =
         a->row >= 0 && b->row >= 0 && page->view->directed && page->up && page->down; /* two ways, side by side */
     route r = { .sort = CUBIC, .x0 = a->x + beside * down * BESIDE, .x1 = b->x + beside * down * BESIDE };
-    if (page->style != GSA_STYLE_TREE && a->row < 0) r.x0 = r.x1 = meet(page, line, a, b->x);
-    else if (page->style != GSA_STYLE_TREE && b->row < 0) r.x0 = r.x1 = meet(page, line, b, a->x);
-    if (fabs(b->y - a->y) < 1) { /* spans of one level */
+    const int bars = page->style != GSA_STYLE_TREE;
+    if (bars && a->row < 0) r.x0 = meet(page, line, a, b->x), r.x1 = inside(b, r.x0);
+    else if (bars && b->row < 0) r.x1 = meet(page, line, b, a->x), r.x0 = inside(a, r.x1);
+    if (fabs(b->y - a->y) < 1) { /* spans of one level; the two ways between wide bars do not meet */
+        const int right = b->x > a->x;
+        if (bars) r.x0 = a->x + (right ? 0.2 : -0.2) * a->w, r.x1 = b->x - (right ? 0.2 : -0.2) * b->w;
         r.y0 = a->y - 0.5 * a->h, r.y1 = b->y - 0.5 * b->h;
-        r.ay = r.by = r.y0 - 0.35 * fabs(r.x1 - r.x0), r.ax = r.x0, r.bx = r.x1;
+        r.ay = r.by = r.y0 - (bars && !right ? 0.28 : 0.35) * fabs(r.x1 - r.x0), r.ax = r.x0, r.bx = r.x1;
         return r;
     }
     r.y0 = a->y + down * 0.5 * a->h, r.y1 = b->y - down * (0.5 * b->h + tip_of(page));

@@ -416,6 +416,84 @@ START_TEST(bars_that_overlap_stand_in_lanes)
 }
 END_TEST
 
+/* Does a point lie at the edge of some box? Arrows end a little before it, loops and arcs begin beside its middle. */
+static int touches(const rect *r, int count, double x, double y)
+{
+    for (int i = 0; i < count; i++)
+        if (x >= r[i].x - 2 && x <= r[i].x + r[i].w + 2 && (fabs(y - r[i].y) <= 6 || fabs(y - r[i].y - r[i].h) <= 6))
+            return 1;
+    return 0;
+}
+
+/* Segments of four tokens read one another; nodes that stand for nothing, in a row of their own, read them. */
+static gsa_view *segments(const char *token, int32_t tokens)
+{
+    gsa_view *v = drawn_large(tokens, 1);
+    const int32_t bars = tokens / 4, bar = gsa_names_add(v->system, &v->kinds, "segment");
+    const int32_t other = gsa_names_add(v->system, &v->kinds, "cls");
+    const int32_t most = tokens + bars + 2, edges = (int32_t)v->edges + bars * (bars + 2);
+    v->node = gsa_resize(v->system, v->node, (size_t)most, sizeof *v->node);
+    v->edge = gsa_resize(v->system, v->edge, (size_t)edges, sizeof *v->edge);
+    for (int32_t i = 0; i < tokens; i++) {
+        gsa_release(v->system, (void *)(uintptr_t)v->node[i].label);
+        v->node[i].label = gsa_copy_text(v->system, token);
+    }
+    for (int32_t i = 0; i < bars; i++)
+        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "segment"), bar, i, 1, 4 * i, 4 * i + 3 };
+    for (int32_t i = 0; i < 2; i++)
+        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "cls"), other, i, -1, -1, -1 };
+    for (int32_t to = tokens; to < most; to++)
+        for (int32_t from = tokens; from < tokens + bars; from++)
+            v->edge[v->edges++] = (gsa_view_edge){ .from = from, .to = to, .head_from = -1, .head_to = -1, .weight = 1 };
+    ck_assert_int_eq(v->edges, edges);
+    return v;
+}
+
+START_TEST(lines_between_bars_and_rows_meet_their_ends)
+{
+    static const char *const tokens[] = { "a", "film", "a-word-that-is-long" };
+    for (int i = 0; i < GSA_COUNT(tokens); i++) {
+        gsa_view *v = segments(tokens[i], 12);
+        char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1), *edges = group_of(svg, "edges");
+        rect r[32];
+        const int count = rects_of(svg, r, 32);
+        int paths = 0;
+        ck_assert_int_eq(count, v->nodes);
+        check_apart(r, count, tokens[i], 12);
+        for (const char *at = edges; (at = strstr(at, "<path d=\"M")); at++, paths++) {
+            double x, y, end[6];
+            const int numbers = sscanf(at, "<path d=\"M%lf %lfC%lf %lf %lf %lf %lf %lf", &x, &y, &end[0], &end[1], &end[2],
+                                       &end[3], &end[4], &end[5]);
+            if (numbers < 8) continue; /* an arc between two tokens */
+            ck_assert_msg(touches(r, count, x, y) && touches(r, count, end[4], end[5]), "%s: %.60s", tokens[i], at);
+            ck_assert_msg(fabs(x - end[4]) + fabs(y - end[5]) > 5, "no way: %.60s", at);
+        }
+        ck_assert_int_eq(paths, v->edges);
+        free(edges);
+        release(svg);
+        gsa_view_release(v);
+    }
+}
+END_TEST
+
+START_TEST(a_bar_above_words_parts_them)
+{
+    static const char *const text[][2] = { { "a", ">aaaa</text>" }, { "it", ">it it it it</text>" } };
+    for (int i = 0; i < GSA_COUNT(text); i++) {
+        gsa_view *v = segments(text[i][0], 12);
+        char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
+        ck_assert_msg(strstr(svg, text[i][1]) != NULL, "no %s", text[i][1]);
+        release(svg);
+        gsa_view_release(v);
+    }
+    gsa_view *v = segments("a-wider-word", 12); /* turned tokens are narrow, and so are the bars above them */
+    char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
+    ck_assert_ptr_nonnull(strstr(svg, ">a-wider-word a\xe2\x80\xa6</text>"));
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
 START_TEST(tokens_stand_as_text)
 {
     drawn d = drawn_make("window:width=3", 12, 1);
@@ -512,6 +590,8 @@ static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
                                       GSA_TEST(far_places_are_drawn),
                                       GSA_TEST(a_decoder_hangs_below_its_encoder),
                                       GSA_TEST(bars_that_overlap_stand_in_lanes),
+                                      GSA_TEST(lines_between_bars_and_rows_meet_their_ends),
+                                      GSA_TEST(a_bar_above_words_parts_them),
                                       GSA_TEST(tokens_stand_as_text) };
 
 int main(int argc, char **argv)
