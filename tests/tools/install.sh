@@ -16,13 +16,21 @@ done
 # shellcheck disable=SC2046,SC2086 # flags are lists
 "$cc" -std=c17 -Wall -Wextra -Werror $flags "$source/tests/tools/embed.c" -o "$prefix/embed" $(pkg-config --cflags --libs gsa)
 "$prefix/embed"
-# The program of docs/models.md.
-# shellcheck disable=SC2016
-sed -n '/^```c file=out\/one_stack.c$/,/^```$/{/^```/d;p}' "$source/docs/models.md" >"$prefix/one_stack.c"
-# shellcheck disable=SC2046,SC2086
-"$cc" -std=c17 -Wall -Wextra -Werror $flags "$prefix/one_stack.c" -o "$prefix/one_stack" $(pkg-config --cflags --libs gsa)
+# The programs of docs/models.md; the second one opens a model that the installed command has trained.
+for program in one_stack use_model; do
+    # shellcheck disable=SC2016
+    sed -n '/^```c file=out\/'$program'.c$/,/^```$/{/^```/d;p}' "$source/docs/models.md" >"$prefix/$program.c"
+    # shellcheck disable=SC2046,SC2086
+    "$cc" -std=c17 -Wall -Wextra -Werror $flags "$prefix/$program.c" -o "$prefix/$program" $(pkg-config --cflags --libs gsa)
+done
 "$prefix/one_stack" >"$prefix/log"
 grep -q '^star[*]2: loss [0-9.]*, 16960 numbers$' "$prefix/log"
+"$prefix/usr/bin/gsa" train "$prefix/usr/share/gsa/recipes/masked-summation-small.ini" --set train.max_steps=1 \
+    --set task.train=32 --set task.dev=8 --set task.test=8 --out "$prefix/run" --quiet >"$prefix/log"
+"$prefix/use_model" "$prefix/run" >"$prefix/log"
+grep -q '"test_mse": [0-9.]*, .*"test_examples": 8' "$prefix/log"
+if "$prefix/use_model" "$prefix/nowhere" 2>"$prefix/log"; then exit 1; fi
+grep -q "^'.*/nowhere' is no folder of checkpoints" "$prefix/log"
 
 # shellcheck disable=SC2046,SC2086
 "$cc" -std=c17 -Wall -Wextra -Werror $flags -shared -fPIC "$source/tests/tools/plugin.c" -o "$prefix/plugin.so" $(pkg-config --cflags gsa)
