@@ -10,7 +10,10 @@ set(CMAKE_C_FLAGS_RELEASE "-O3")    # assertions stay on: they guard contracts, 
 
 option(BUILD_SHARED_LIBS "Build the libraries shared" OFF)
 option(GSA_WERROR "Warnings are errors" OFF)
-set(GSA_LEVELS "avx2;avx512" CACHE STRING "Levels of vectors that the cpu backend holds on x86-64: avx2, or avx2;avx512")
+set(GSA_LEVELS "avx2;avx512" CACHE STRING "Levels of vectors that the cpu backend holds on x86-64: none, avx2, or avx2;avx512")
+if(NOT GSA_LEVELS MATCHES "^(avx2(;avx512)?)?$")
+  message(FATAL_ERROR "GSA_LEVELS is '${GSA_LEVELS}', expected nothing, avx2, or avx2;avx512")
+endif()
 option(GSA_EMULATED "With tests: the kernels of AVX-512 by means of AVX2, for machines that have AVX2 alone" ON)
 option(GSA_CHECKED "Full O(E) scan of edges at every kernel entry" OFF)
 set(GSA_SANITIZE "" CACHE STRING "Sanitizers for everything: address, undefined, address;undefined, thread")
