@@ -30,6 +30,9 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                  .line = gsa_args_flag(args, "line") };
     if (how.prompt && gsa_args_given(args, "input"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "--prompt and --input both say the prompts: give one of them");
+    if (gsa_args_flag(args, "greedy") && gsa_args_given(args, "temperature"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--greedy and --temperature both say how tokens are drawn: give one of them");
     gsa_status status = gsa_apply_options_read(args, "generate", &reporter, &apply, error);
     if (status == GSA_OK) status = read_real(args, "temperature", &reals[0], &how.sampling.temperature, error);
     if (status == GSA_OK) status = read_real(args, "top-p", &reals[1], &how.sampling.top_p, error);

@@ -80,6 +80,8 @@ START_TEST(asked_wrongly)
     refuse(ARGS("generate", "--prompt", "x"), 2, "--model");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--input", "y"), 2,
            "--prompt and --input both say the prompts");
+    refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--greedy", "--temperature", "2"), 2,
+           "--greedy and --temperature both say how tokens are drawn");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--temperature", "warm"), 2,
            "'--temperature' is 'warm', expected a number from 0 to 1000000");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--top-p", "0"), 2, "'--top-p' is '0'");

@@ -327,6 +327,8 @@ static const struct {
     { MODEL "[train]\ncheck_nan=yes\n", NULL, "parameter 'check_nan' is 'yes', expected 0 or 1" },
     { MODEL "dropout_input=1\n", NULL, "r.ini:3: [model]: parameter 'dropout_input' is '1'" },
     { MODEL "hidden=0\n", NULL, "parameter 'hidden' is '0', expected an integer from 1" },
+    { MODEL "hidden=3 # wide\n", NULL,
+      "parameter 'hidden' is '3 # wide', expected an integer from 1 to 65536; a comment has a line of its own" },
     { MODEL "norm=none\n", NULL, "expected one of post,pre" },
     { MODEL "bias=q,k\n", NULL, "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
     { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },

@@ -88,6 +88,12 @@ static void *member(const gsa_recipe *recipe, int index)
     return (char *)(uintptr_t)&recipe->values + gsa_key_offset(index);
 }
 
+/* What a value that is refused may need to be told: other readers of INI files take a comment behind a value. */
+static const char *after_value(const char *value)
+{
+    return strstr(value, " #") || strstr(value, " ;") ? "; a comment has a line of its own" : "";
+}
+
 static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index, gsa_error *error)
 {
     char place[PLACE];
@@ -98,7 +104,7 @@ static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index,
     if (status != GSA_OK) {
         gsa_recipe_place(recipe, key->section, key->name, place, sizeof place);
         gsa_fail_at(error, status, "%s: [%s]", place, key->section);
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s", error ? error->text : "");
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error ? error->text : "", entry ? after_value(entry->value) : "");
     }
     memcpy(member(recipe, index), &value, sizeof value);
     return GSA_OK;
