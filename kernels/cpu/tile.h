@@ -16,7 +16,7 @@ enum {
     TILE_DIM = 256,        /* columns of a head at most */
     TILE_LABELS = 512,     /* labels of a tile at most, and */
     TILE_PLACED = 1024,    /* its sources, where labels matter */
-    TILE_ROWS = LANES / 4, /* rows of a product that stand in registers at once */
+    TILE_ROWS = LANES / 4, /* rows of a product that stand in registers at once, at least (cpu_rows_together) */
     STRIP_ENDS = 48,       /* numbers of a strip's lists at most, beside 4 an edge: what goes up to multiples of QUADS */
     STRIP_ROOM = 6 * TILE_PLACED + TILE_LABELS + STRIP_ENDS, /* of any strip: column, mask, from; wanted */
 };
@@ -26,7 +26,7 @@ typedef struct cpu_cluster { /* sources first .. last of a kind are the tile's c
 } cpu_cluster;
 
 /* By how many labels the four rows of a strip read a place, and which of them share one: bit r of a way says that row r's label need not be
- * that of row r - 1. A strip's places are sorted by the first way that fits; a row that does not read a place fits any. What binary
+ * that of row r - 1; the last one shares nothing. A strip's places are sorted by the first way that fits; a row that does not read a place fits any. What binary
  * trees have: a row that begins or ends four which read the same spans, two twos, the middle two. */
 enum { LABEL_WAYS = 5 };
 #define CPU_LABEL_WAYS { 0x3, 0x9, 0x5, 0xB, 0xF }
@@ -42,7 +42,7 @@ typedef struct cpu_strip {
     const uint16_t *mask;   /* [vectors]: the lanes that are edges */
     const uint16_t *label;  /* [plain], none where labels do not matter: a place among the tile's labels */
     const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [places behind `plain`][4]: i where row r's label is wanted[i]; without an edge the label of the rows that share theirs with it by the way */
+    const uint16_t *from;   /* [places behind `plain`][4]: i where row r's label is wanted[i]; without an edge what the rows have that share theirs with it by the way, 0 where there is none */
 } cpu_strip;
 
 typedef struct cpu_pair { /* which rows of a tile read a column by one label, a place among the tile's */
@@ -370,7 +370,7 @@ CPU_INLINE void cpu_product_slice(float *const *y, const cpu_product *g, int32_t
 }
 
 /* How many rows of a tile meet a row of x at once: TILE_ROWS of heads that fill the registers, so that few are multiplied with what they do
- * not read; of heads of one vector or two more, if most rows read most columns, for a few sums alone wait for one another. */
+ * not read; of heads of one vector or two more, if most fours of rows read most columns, for a few sums alone wait for one another. */
 static inline int cpu_rows_together(const cpu_tile *tile, int32_t dim)
 {
     const int dense = 5 * (int64_t)tile->fours >= 4 * (int64_t)tile->columns * QUADS;

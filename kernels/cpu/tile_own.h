@@ -1,4 +1,4 @@
-/* tile_own.h - products of four rows with rows to which each of the four adds a label vector of its own:
+/* tile_own.h - products of four rows with rows to which each of the four adds a label vector of its own, or some share one (LABEL_WAYS):
  *   s[place][i] = q_i . (k_place + r_l(place, i)).
  *
  * Vector by vector a label's is added to K's and the sum is multiplied: an addition and a multiplication, which different units do at the same

@@ -36,7 +36,7 @@ static int fits(const listing *x, int32_t column, unsigned bits, unsigned way)
     return 1;
 }
 
-/* What fills no vector goes to the next way in which all that its rows share is shared by fewer. */
+/* What fills no vector goes to the next way by which no rows share a label that do not share it by this one. */
 static void pass_rest(listing *x, int32_t count[LABEL_WAYS])
 {
     while (x->plain % QUADS != 0) x->by_way[0][count[0]++] = x->plain_column[--x->plain];
