@@ -195,9 +195,41 @@ START_TEST(a_signal_and_on)
 }
 END_TEST
 
+/* Who reads the pipe gets all lines: it has one writer from first to last. */
+START_TEST(results_into_a_pipe)
+{
+    gsa_cli_enter();
+    ck_assert_int_eq(
+        WEXITSTATUS(
+            system("mkfifo pipe && { cat pipe >got & timeout -s KILL 60 " GSA_COMMAND
+                   " train text.ini --threads 1 --seeds 2 --results pipe --quiet >out 2>err; code=$?; wait; exit $code; }")),
+        0);
+    char *got = gsa_cli_read("got"), *out = gsa_cli_read("out");
+    ck_assert_msg(*got && strncmp(out, got, strlen(got)) == 0, "%s", got);
+    ck_assert_ptr_nonnull(strstr(got, "\"run\": \"seed-2\""));
+    free(got), free(out);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(a_result_that_is_none)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"));
+    gsa_cli_write("runs/seed-1/result.json", "{}");
+    gsa_cli_run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_str_eq(
+        ran.err,
+        "gsa: run 'seed-1': runs/seed-1/result.json: no result of a run: expected its 'task', as gsa train writes it\n");
+    gsa_cli_leave();
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders), GSA_TEST(compared), GSA_TEST(a_signal_and_on) };
+    static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders), GSA_TEST(compared), GSA_TEST(a_signal_and_on),
+                                     GSA_TEST(results_into_a_pipe), GSA_TEST(a_result_that_is_none) };
     static const gsa_test wrong[] = { GSA_LOOP(refused_at_once, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("runs", runs, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("sweeps", cases, GSA_COUNT(cases), argc, argv);

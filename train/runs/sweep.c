@@ -15,6 +15,7 @@ typedef struct sweep {
     const gsa_sweep_options *options;
     gsa_sweep_plan plan;
     gsa_results *results;
+    int pipe; /* a device or a pipe that gets the results; -1: none. Open from first to last, for what reads a pipe goes when nobody has it open */
 } sweep;
 
 /* ---- where a run stands ---------------------------------------------------------------------------------------------------- */
@@ -161,10 +162,10 @@ static gsa_status stopped(const sweep *s, int index, gsa_error *error)
                     s->options->train.out ? "the same command goes on" : "nothing is kept, as no folder was given");
 }
 
-static gsa_status keep(sweep *s, const char *line, gsa_error *error)
+static gsa_status keep(const sweep *s, const char *line, gsa_error *error)
 {
     char path[PATH];
-    gsa_status status = gsa_results_put(s->results, line, error);
+    gsa_status status = GSA_OK;
     snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
     if (status == GSA_OK && s->options->train.out) status = gsa_results_put_into(s->system, path, line, error);
     if (status == GSA_OK && s->options->results) status = gsa_results_put_into(s->system, s->options->results, line, error);
@@ -186,17 +187,19 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
 }
 
 /* Lines can be put behind those of the file, or the file can be made: without making it. */
-static gsa_status check_writable(const sweep *s, const char *path, gsa_error *error)
+static gsa_status check_writable(sweep *s, const char *path, gsa_error *error)
 {
-    if (s->system->kind(s->system->user, path, NULL) == GSA_FILE_ABSENT) return gsa_output_check(s->system, path, error);
+    const int kind = s->system->kind(s->system->user, path, NULL);
+    if (kind == GSA_FILE_ABSENT) return gsa_output_check(s->system, path, error);
     const int file = s->system->open(s->system->user, path, GSA_OPEN_APPEND);
     if (file < 0) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
-    s->system->close(s->system->user, file);
+    if (kind == GSA_FILE_OTHER) s->pipe = file;
+    else s->system->close(s->system->user, file);
     return GSA_OK;
 }
 
 /* Before anything is trained, what would refuse its result. */
-static gsa_status check_results(const sweep *s, gsa_error *error)
+static gsa_status check_results(sweep *s, gsa_error *error)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
@@ -267,6 +270,10 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
     if (status == GSA_OK) status = obtain(s, index, folder, state, &result, error);
     gsa_lock_release(&lock);
     if (status == GSA_OK) status = describe(s, run, result, &line, error);
+    if (status == GSA_OK) {
+        status = gsa_results_put(s->results, line, error);
+        if (status != GSA_OK) gsa_fail_at(error, status, "run '%s': %s/result.json", run->name, folder);
+    }
     if (status == GSA_OK) status = keep(s, line, error);
     gsa_release(s->system, result);
     gsa_release(s->system, line);
@@ -277,7 +284,7 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
 {
     gsa_error own;
     if (!error) error = &own;
-    sweep s = { .system = system ? system : gsa_system_default(), .options = options };
+    sweep s = { .system = system ? system : gsa_system_default(), .options = options, .pipe = -1 };
     *results = NULL;
     const gsa_plain plain = gsa_plain_begin();
     gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
@@ -286,6 +293,7 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     if (status == GSA_OK) status = check_tree(&s, error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = check_files(&s, &s.plan.run[i], error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
+    if (s.pipe >= 0) s.system->close(s.system->user, s.pipe);
     gsa_sweep_plan_release(&s.plan);
     gsa_plain_end(plain);
     if (status == GSA_OK) *results = s.results;
