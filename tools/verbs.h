@@ -93,8 +93,8 @@ double gsa_clock_now(int counts_cpu);
 /* The default table for all that a program does; its temporaries are taken away when SIGHUP, SIGINT, SIGPIPE or SIGTERM end it, which
  * they do from now on as ever. A limit on the size of files is an error of a write from now on, and no signal. */
 const gsa_system *gsa_tidy_system(void);
-/* From the first folder that is made through that table on, these signals wait for this call: a verb makes it once its folder is whole or
- * gone. Not where gsa_catch_signals was called. */
+/* From the first folder that is made through that table on, these signals wait for this call: a verb makes it once its folder is whole, or
+ * it has failed. Not where gsa_catch_signals was called. */
 void gsa_let_signals_come(void);
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);
