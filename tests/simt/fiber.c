@@ -23,8 +23,10 @@ enum {
     GUARD = 4096
 }; /* as much as kernels take that no compiler optimised; pages that nobody touches cost nothing */
 
-/* What ASan is told to be the stack while fibers run: all that were made lie between. Said at the host's doors alone: a word at each switch would take
- * as long as the switch. */
+/* What ASan is told to be the stack while fibers run: from the lowest that was made to the end of the highest. Said at the host's doors alone: a word
+ * at each switch would take as long as the switch. Other memory may lie between them. That does no harm: ASan uses these bounds to describe an
+ * address in a report, and before a call that does not return (longjmp, a throw), where it takes the poison off everything up to the stack's
+ * end. Kernels make no such call; misuse() of launch.c, where it is instrumented, is one, and gives the launch up. */
 static struct {
     unsigned char *low, *high;
 } stacks;
