@@ -91,8 +91,8 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     if (pinned && (int64_t)bytes > mem.pinnable - mem.pinned)
         return simt_fail(cudaErrorMemoryAllocation, 0, "no more host memory can be pinned");
     block *b = malloc(sizeof *b);
-    unsigned char *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
-    if (b == NULL || memory == NULL) abort();
+    void *memory = NULL; /* not a byte more than was asked for: ASan sees what is behind it */
+    if (b == NULL || posix_memalign(&memory, ALIGN, bytes) != 0) abort();
     memset(memory, 0xff, bytes); /* NaN, and -1 */
     *b = (block){ mem.blocks, memory, bytes, pinned };
     mem.blocks = b;
