@@ -310,11 +310,24 @@ static void forward_rows(const forward_job *job, int64_t item)
     vec_stream_end();
 }
 
+/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens', whose keys and values the third cache still holds. */
+static int64_t segment_item(const forward_job *job, int64_t segment)
+{
+    const cpu_sweeps *s = job->sweeping.sweeps;
+    return segment + s->sweep[s->segment_sweep[segment]].behind / job->chunk + 1;
+}
+
 static void forward_item(void *context, int64_t item)
 {
     const forward_job *job = context;
-    if (item < job->chunks) forward_rows(job, item);
-    else GSA_CPU(sweep_forward)(&job->t, &job->sweeping, item - job->chunks);
+    int64_t first = 0, end = job->segments; /* the first segment that comes here or later */
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        if (segment_item(job, middle) < item) first = middle + 1;
+        else end = middle;
+    }
+    if (first < job->segments && segment_item(job, first) == item) GSA_CPU(sweep_forward)(&job->t, &job->sweeping, first);
+    else forward_rows(job, item - first);
 }
 
 static void join_item(void *context, int64_t item)
@@ -354,7 +367,7 @@ gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
     job.plan = GSA_CPU(plan_of)(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    status = GSA_CPU(rooms_make)(b, "attend_forward", &job.t, job.plan, &job.rooms);
+    status = GSA_CPU(rooms_make)(b, "attend_forward", &job.t, job.plan, cpu_pack_least(0), &job.rooms);
     if (status == GSA_OK) status = prepare_sweeps(b, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);

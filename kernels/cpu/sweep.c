@@ -110,14 +110,61 @@ static void fill(const gsa_edges *e, cpu_sweeps *s)
     back(s->long_start, s->segments);
 }
 
+/* Where a row stands in a nest whose sources start at `first`, -1: it is of none. */
+static int nest_place(const gsa_run *run, int64_t first)
+{
+    const int64_t at = run->first - first;
+    if (run->count < 2 || run->count > NEST || (run->count & (run->count - 1)) || at % run->count || run->label_step != 0)
+        return -1;
+    return cpu_nest_level(__builtin_ctz((unsigned)run->count) - 1) + (int)(at / run->count);
+}
+
+/* Looks for a nest of the sources of two steps, of which the second may not be there; `nest` NULL: only whether there is one. */
+static int find_nest(const gsa_edges *e, cpu_sweeps *s, const cpu_sweep *x, int64_t step, cpu_nest *nest)
+{
+    const int64_t first = x->first + (step - x->step) * STEP, steps = first + STEP < x->end ? 2 : 1;
+    int64_t at[NEST_ROWS];
+    int found = 0;
+    for (int i = 0; i < NEST_ROWS; i++) at[i] = -1;
+    for (int64_t i = s->short_start[step]; i < s->short_start[step + steps]; i++) {
+        const int where = nest_place(cpu_range(e, s->short_row[i]), first);
+        if (where >= 0 && at[where] < 0) at[where] = i, found++;
+    }
+    if (found < NEST_ROWS || !nest) return found == NEST_ROWS;
+    nest->kind = x->kind, nest->first = (int32_t)first;
+    for (int i = 0; i < NEST_ROWS; i++) nest->row[i] = s->short_row[at[i]], s->is_nested[at[i]] = 1;
+    return 1;
+}
+
+/* All nests, which AVX2 has no use for; 0 without memory. */
+static int find_nests(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
+{
+    int64_t most = 0;
+    if (LANES != 16) return 1;
+    for (const cpu_sweep *x = s->sweep; x < s->sweep + s->count; x++)
+        for (int64_t step = x->step; x->first + (step - x->step) * STEP < x->end; step += 2)
+            most += find_nest(e, s, x, step, NULL);
+    s->nest_at = gsa_alloc_zero(system, (size_t)s->steps, sizeof *s->nest_at);
+    s->is_nested = gsa_alloc_zero(system, (size_t)s->shorts, sizeof *s->is_nested);
+    s->nest = gsa_alloc(system, (size_t)most, sizeof *s->nest);
+    if (!s->nest_at || !s->is_nested || !s->nest) return 0;
+    for (const cpu_sweep *x = s->sweep; x < s->sweep + s->count; x++)
+        for (int64_t step = x->step; s->nests < most && x->first + (step - x->step) * STEP < x->end; step += 2)
+            if (find_nest(e, s, x, step, &s->nest[s->nests])) s->nest_at[step] = (int32_t)++s->nests;
+    return 1;
+}
+
 /* The sweeps of all blocks; 0 without memory. */
 static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
 {
     const int64_t blocks = e->examples > 0 && e->blocks && e->block_offset ? e->block_offset[e->examples] : 0;
-    int64_t room = 0;
+    int64_t room = 0, example = 0;
     for (int64_t i = 0; i < blocks; i++) {
         cpu_sweep x;
+        while (e->block_offset[example + 1] <= i) example++;
         if (!find(e, e->blocks[i], &x)) continue;
+        const gsa_rows first = e->blocks[e->block_offset[example]];
+        x.behind = first.first + first.count - 1;
         if (s->count == room) {
             room = room ? 2 * room : 16;
             cpu_sweep *more = gsa_resize(system, s->sweep, (size_t)room, sizeof *more);
@@ -146,15 +193,15 @@ int GSA_CPU(sweeps_make)(const gsa_system *system, const gsa_edges *e, cpu_sweep
     s->long_part = made ? gsa_alloc(system, (size_t)s->longs, sizeof *s->long_part) : NULL;
     s->crossing = made ? gsa_alloc(system, (size_t)s->crossings, sizeof *s->crossing) : NULL;
     made = s->short_row && s->long_part && s->crossing;
-    if (made) fill(e, s);
-    else GSA_CPU(sweeps_release)(system, s);
+    if (made) fill(e, s), made = find_nests(system, e, s);
+    if (!made) GSA_CPU(sweeps_release)(system, s);
     return made;
 }
 
 void GSA_CPU(sweeps_release)(const gsa_system *system, cpu_sweeps *s)
 {
-    void *const owned[] = { s->sweep,      s->swept,     s->short_start,   s->short_row,
-                            s->long_start, s->long_part, s->segment_sweep, s->crossing };
+    void *const owned[] = { s->sweep,         s->swept,    s->short_start, s->short_row, s->long_start, s->long_part,
+                            s->segment_sweep, s->crossing, s->is_nested,   s->nest_at,   s->nest };
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) gsa_release(system, owned[i]);
     *s = (cpu_sweeps){ 0 };
 }

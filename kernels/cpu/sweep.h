@@ -31,19 +31,37 @@ typedef struct cpu_crossing { /* such a range in several segments: its slots fol
     int32_t row, slot, slots;
 } cpu_crossing;
 
+enum { NEST = 2 * STEP, NEST_LEVELS = 5, NEST_ROWS = NEST - 1 };
+
+/* Rows whose ranges part NEST sources by halves, again and again (sweep_nest.h): 16 of two sources, 8 of four, ..., one of all; of one label
+ * each. They are also among the short rows of their steps. */
+typedef struct cpu_nest {
+    int32_t kind, first, row[NEST_ROWS]; /* the first source */
+} cpu_nest;
+
+/* Where the rows of 2 << level sources start among a nest's. */
+static inline int cpu_nest_level(int level)
+{
+    return NEST - (NEST >> level);
+}
+
 typedef struct cpu_sweep { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
     int64_t step, segment;    /* the first, among those of all sweeps */
+    int64_t behind;           /* the last row of the example's first block: by then its sources have mostly been read */
 } cpu_sweep;
 
 typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
-    int64_t count, steps, segments, shorts, longs, slots, crossings;
+    int64_t count, steps, segments, shorts, longs, slots, crossings, nests;
     int64_t shared; /* slots 0 .. shared-1 are those of crossing ranges */
     cpu_sweep *sweep;
     int32_t *swept;         /* [rows] of the edges: 1 + the sweep that has the row, or 0 */
     int64_t *short_start;   /* [steps + 1] of short_row, by the step where a range starts */
     int32_t *short_row;     /* ascending in a step */
+    uint8_t *is_nested;     /* [shorts] */
+    int32_t *nest_at;       /* [steps]: 1 + the nest that begins there, or 0 */
+    cpu_nest *nest;         /* [nests] */
     int64_t *long_start;    /* [segments + 1] of long_part */
     cpu_long *long_part;    /* ascending in a segment */
     int32_t *segment_sweep; /* [segments] */

@@ -12,13 +12,14 @@ static int64_t most_rows(const ref_attend *t)
     return PACK_BYTES / (PACK_PLANES * packed_stride(t) * (int64_t)sizeof(float));
 }
 
-gsa_status GSA_CPU(rooms_make)(gsa_backend *b, const char *op, const ref_attend *t, const cpu_plan *plan, cpu_rooms *rooms)
+gsa_status GSA_CPU(rooms_make)(gsa_backend *b, const char *op, const ref_attend *t, const cpu_plan *plan, int64_t least,
+                               cpu_rooms *rooms)
 {
     *rooms = (cpu_rooms){ 0 };
-    if (!cpu_tiles_serve(t) || !cpu_strips_serve(t) || !cpu_is_wide(t, plan->widest, t->heads)) return GSA_OK;
+    if (!cpu_tiles_serve(t) || !cpu_strips_serve(t) || !cpu_is_wide(t, plan->widest, t->heads, least)) return GSA_OK;
     char *memory = gsa_ref_rooms(b, op, b->threads, PACK_BYTES + (int64_t)sizeof(atomic_flag));
     if (!memory) return b->error.status;
-    *rooms = (cpu_rooms){ b->threads, memory, (void *)(memory + (int64_t)b->threads * PACK_BYTES) };
+    *rooms = (cpu_rooms){ b->threads, least, memory, (void *)(memory + (int64_t)b->threads * PACK_BYTES) };
     for (int32_t i = 0; i < rooms->count; i++) atomic_flag_clear(&rooms->taken[i]);
     return GSA_OK;
 }
@@ -84,7 +85,7 @@ int GSA_CPU(pack_find)(cpu_pack *x, const cpu_rooms *rooms, const ref_attend *t,
     x->tiles = x->ranges = 0;
     for (; rooms->count > 0 && x->tiles < PACK_TILES && row + LANES <= end; row += LANES) {
         cpu_tile *tile = &x->tile[x->tiles];
-        if (!GSA_CPU(plan_tile)(plan, row, tile) || !cpu_packs(t, tile, heads) ||
+        if (!GSA_CPU(plan_tile)(plan, row, tile) || !cpu_packs(t, tile, heads, rooms->least) ||
             GSA_CPU(bands_at)(t, row, end, NULL, band) || !add_tile(x, tile, most))
             break;
         x->tiles++;
