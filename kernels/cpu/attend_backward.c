@@ -265,7 +265,7 @@ gsa_status GSA_CPU(attend_backward)(gsa_backend *b, const gsa_attend_args *args)
     cpu_plan *plan = GSA_CPU(plan_of)(b, "attend_backward", &t);
     if (!plan) return b->error.status;
     cpu_rooms rooms;
-    gsa_status status = GSA_CPU(rooms_make)(b, "attend_backward", &t, plan, cpu_pack_least(1), &rooms);
+    gsa_status status = GSA_CPU(rooms_make)(b, "attend_backward", &t, plan, PACK_LEAST, &rooms);
     if (status == GSA_OK) status = ref_back(b, args, rows_heads, plan, &rooms);
     GSA_CPU(plan_done)(b, args->edges, plan);
     return status;

@@ -310,11 +310,12 @@ static void forward_rows(const forward_job *job, int64_t item)
     vec_stream_end();
 }
 
-/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens', whose keys and values the third cache still holds. */
+/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens', whose keys and values the third cache still
+ * holds. It rises from segment to segment. */
 static int64_t segment_item(const forward_job *job, int64_t segment)
 {
     const cpu_sweeps *s = job->sweeping.sweeps;
-    return segment + s->sweep[s->segment_sweep[segment]].behind / job->chunk + 1;
+    return segment + s->sweep[s->segment_sweep[segment]].after_row / job->chunk + 1;
 }
 
 static void forward_item(void *context, int64_t item)
@@ -367,7 +368,7 @@ gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
     job.plan = GSA_CPU(plan_of)(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    status = GSA_CPU(rooms_make)(b, "attend_forward", &job.t, job.plan, cpu_pack_least(0), &job.rooms);
+    status = GSA_CPU(rooms_make)(b, "attend_forward", &job.t, job.plan, cpu_pack_forward(), &job.rooms);
     if (status == GSA_OK) status = prepare_sweeps(b, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);

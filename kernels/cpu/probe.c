@@ -59,7 +59,7 @@ static int64_t way_of(const ref_attend *t, const cpu_shelves *shelves, const int
     if (GSA_CPU(bands_at)(t, row, last, swept, bands)) way = &ways->banded, rows = LANES;
     else if (!covered && cpu_tiles_serve(t) && GSA_CPU(tile_find)(t->edges, row, last, cpu_labelled(t), &room, &tile))
         way = &ways->tiled, rows = LANES, ways->stripped += cpu_by_strips(t, &tile) ? LANES : 0,
-        ways->packed += cpu_packs(t, &tile, t->heads, cpu_pack_least(0)) ? LANES : 0;
+        ways->packed += cpu_packs(t, &tile, t->heads, cpu_pack_forward()) ? LANES : 0;
     else if (cpu_bundled(shelves, row, 1)) way = &ways->bundled;
     else if (GSA_CPU(band_at)(t, row, last, swept, &band)) way = &ways->banded, rows = BAND_ROWS;
     else if (cpu_bundled(shelves, row, 0)) way = &ways->bundled;

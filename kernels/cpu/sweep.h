@@ -2,7 +2,7 @@
  *
  * Row after row, the spans of a tree read every token once a level, from memory once texts are long. A sweep goes over the sources
  * instead, PIECE of them at a time, and gives each piece to all rows that read of it: planes are passed through once, whatever the
- * number of levels. A range of up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with its running
+ * number of levels. A range of up to PIECE sources is taken whole, where it, or its nest, starts; a longer one piece by piece, with its running
  * maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in groups:
  * sweep_group.h). Pieces are counted from the first source of the sweep: how
  * examples are batched changes none, nor does the number of threads. */
@@ -49,7 +49,7 @@ typedef struct cpu_sweep { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
     int64_t step, segment;    /* the first, among those of all sweeps */
-    int64_t behind;           /* the last row of the example's first block: by then its sources have mostly been read */
+    int64_t after_row;        /* behind which its segments come among a call's items: never falls from sweep to sweep */
 } cpu_sweep;
 
 typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
@@ -59,8 +59,8 @@ typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
     int32_t *swept;         /* [rows] of the edges: 1 + the sweep that has the row, or 0 */
     int64_t *short_start;   /* [steps + 1] of short_row, by the step where a range starts */
     int32_t *short_row;     /* ascending in a step */
-    uint8_t *is_nested;     /* [shorts] */
-    int32_t *nest_at;       /* [steps]: 1 + the nest that begins there, or 0 */
+    uint8_t *is_nested;     /* [shorts]; these three: with 16 lanes */
+    int32_t *step_nest;     /* [steps]: 1 + the nest that begins there, or 0 */
     cpu_nest *nest;         /* [nests] */
     int64_t *long_start;    /* [segments + 1] of long_part */
     cpu_long *long_part;    /* ascending in a segment */

@@ -4,7 +4,8 @@
 #include "kernels/cpu/band.h"
 #include "kernels/cpu/sweep_nest.h"
 
-enum { FOURS = NEST / 4, VECTORS = NEST / LANES };
+#if GSA_CPU_LANES == 16
+enum { NEST_FOURS = NEST / 4, VECTORS = NEST / LANES };
 _Static_assert((int)VECTORS <= (int)VEC_SOME, "exponentials at once");
 
 typedef struct nest_work {
@@ -45,26 +46,29 @@ static void begin(nest_work *x, const ref_attend *t, const cpu_nest *nest, const
     }
 }
 
-/* Four vectors of a plane's rows, from the j-th four of sources on. */
-CPU_INLINE void take_four(vec (*to)[SLICE], const float *plane, int64_t width, int64_t at, int j, int vectors, int whole, lanes end)
+/* The columns of a head of the j-th four of a plane's rows. */
+CPU_INLINE void take_four(vec (*to)[SLICE], const float *plane, int64_t width, int64_t at, int j, int vectors, int whole,
+                          lanes end)
 {
     CPU_UNROLL
     for (int i = 0; i < 4; i++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) to[i][v] = vec_held(cpu_piece(plane + (4 * j + i) * width + at, v, vectors, whole, end));
+    for (int v = 0; v < vectors; v++)
+        to[i][v] = vec_held(cpu_piece(plane + (4 * j + i) * width + at, v, vectors, whole, end));
 }
 
-/* w[level][j] <- of each four lanes the partial sums of products with the j-th four of sources. */
-CPU_INLINE void dots(const nest_work *x, vec (*w)[FOURS], int64_t at, int vectors, int whole, lanes end)
+/* w[level][j]: in lane i of each four what these four lanes add to the product of source 4 j + i with its row of the level. */
+CPU_INLINE void dots(const nest_work *x, vec (*w)[NEST_FOURS], int64_t at, int vectors, int whole, lanes end)
 {
-    for (int j = 0; j < FOURS; j++) {
+    for (int j = 0; j < NEST_FOURS; j++) {
         const float *a = x->q[2 * j] + at, *b = x->q[2 * j + 1] + at;
         vec k[4][SLICE], sum[4];
         take_four(k, x->k, x->t->width, at, j, vectors, whole, end);
         CPU_UNROLL
         for (int v = 0; v < vectors; v++) {
-            const vec one = vec_held(cpu_piece(a, v, vectors, whole, end)), two = vec_held(cpu_piece(b, v, vectors, whole, end));
+            const vec q[2] = { vec_held(cpu_piece(a, v, vectors, whole, end)),
+                               vec_held(cpu_piece(b, v, vectors, whole, end)) };
             CPU_UNROLL
-            for (int i = 0; i < 4; i++) sum[i] = v ? vec_fma(i < 2 ? one : two, k[i][v], sum[i]) : vec_mul(i < 2 ? one : two, k[i][v]);
+            for (int i = 0; i < 4; i++) sum[i] = v ? vec_fma(q[i / 2], k[i][v], sum[i]) : vec_mul(q[i / 2], k[i][v]);
         }
         w[0][j] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
         CPU_UNROLL
@@ -94,14 +98,14 @@ CPU_INLINE vec label_dot(const nest_work *x, int row, int64_t at, int vectors, i
 }
 
 /* Adds q.r of each row to all of its places. */
-CPU_INLINE void add_labels(const nest_work *x, vec (*w)[FOURS], int64_t at, int vectors, int whole, lanes end)
+CPU_INLINE void add_labels(const nest_work *x, vec (*w)[NEST_FOURS], int64_t at, int vectors, int whole, lanes end)
 {
-    for (int j = 0; j < FOURS; j++) {
+    for (int j = 0; j < NEST_FOURS; j++) {
         const vec a = label_dot(x, 2 * j, at, vectors, whole, end), b = label_dot(x, 2 * j + 1, at, vectors, whole, end);
         w[0][j] = vec_add(w[0][j], vec_sum_fours(a, a, b, b));
     }
     for (int level = 1; level < NEST_LEVELS; level++)
-        for (int j = 0; j < FOURS; j += 1 << (level - 1)) {
+        for (int j = 0; j < NEST_FOURS; j += 1 << (level - 1)) {
             const vec sum = vec_quad_sum(label_dot(x, row_of(level, j), at, vectors, whole, end));
             for (int i = 0; i < 1 << (level - 1); i++) w[level][j + i] = vec_add(w[level][j + i], sum);
         }
@@ -119,12 +123,10 @@ CPU_INLINE void across(vec *x, int level, int adds)
     for (int i = 0; i < VECTORS; i++) {
         x[i] = BOTH(x[i], vec_swap_one(x[i]));
         if (level > 0) x[i] = BOTH(x[i], vec_swap_two(x[i]));
-        if (level > 1) x[i] = LANES == 16 ? BOTH(x[i], vec_turn_quarters(x[i])) : BOTH(x[i], vec_turn_halves(x[i]));
-        if (level > 2 && LANES == 16) x[i] = BOTH(x[i], vec_turn_halves(x[i]));
+        if (level > 1) x[i] = BOTH(x[i], vec_turn_quarters(x[i]));
+        if (level > 2) x[i] = BOTH(x[i], vec_turn_halves(x[i]));
     }
-    for (int step = 1; step < (2 << level) / LANES; step *= 2)
-        for (int i = 0; i < VECTORS; i++)
-            if (!(i & step)) x[i] = x[i + step] = BOTH(x[i], x[i + step]);
+    if (level > 3) x[0] = x[1] = BOTH(x[0], x[1]);
 #undef BOTH
 }
 
@@ -158,7 +160,7 @@ CPU_INLINE void softmax_level(const nest_work *x, nest_softmax *s, const vec *w,
 }
 
 /* s <- of w; writes lse. */
-static void softmax(const nest_work *x, nest_softmax *s, vec (*w)[FOURS], int32_t head)
+static void softmax(const nest_work *x, nest_softmax *s, vec (*w)[NEST_FOURS], int32_t head)
 {
     float top[NEST], sum[NEST];
     softmax_level(x, s, w[0], 0, head), softmax_level(x, s, w[1], 1, head), softmax_level(x, s, w[2], 2, head);
@@ -169,7 +171,7 @@ static void softmax(const nest_work *x, nest_softmax *s, vec (*w)[FOURS], int32_
     s->dead = 0;
     for (int i = 0; i < NEST; i += LANES) {
         const vec all = vec_load(sum + i);
-        s->dead |= (~vec_bits_nonzero(all) & ((1u << (LANES - 1) << 1) - 1)) << i;
+        s->dead |= (~vec_bits_nonzero(all) & 0xffffu) << i;
         vec_store(top + i, vec_add(vec_load(top + i), vec_log(all)));
     }
     float *lse = (float *)x->t->args->lse + head;
@@ -180,7 +182,7 @@ CPU_INLINE void put_row(float *to, const vec *y, int stream, int vectors, int wh
 {
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
-        if (stream && whole) vec_stream(to + v * LANES, y[v]);
+        if (stream) vec_stream(to + v * LANES, y[v]);
         else cpu_put_piece(to, v, vectors, whole, end, y[v]);
     }
 }
@@ -191,7 +193,7 @@ CPU_INLINE void mix(const nest_work *x, const nest_softmax *s, int64_t at, int s
     vec sum[NEST_LEVELS][SLICE];
     for (int level = 2; level < NEST_LEVELS; level++)
         for (int v = 0; v < vectors; v++) sum[level][v] = vec_zero();
-    for (int j = 0; j < FOURS; j++) {
+    for (int j = 0; j < NEST_FOURS; j++) {
         vec part[4][SLICE], y[2][SLICE];
         take_four(part, x->v, x->t->width, at, j, vectors, whole, end);
         if (x->asks) cpu_ask(x->next[2 * j] + at, 0, vectors), cpu_ask(x->next[2 * j + 1] + at, 0, vectors);
@@ -199,7 +201,8 @@ CPU_INLINE void mix(const nest_work *x, const nest_softmax *s, int64_t at, int s
         for (int i = 0; i < 4; i++) {
             const vec p = vec_held(vec_all(s->p[0][4 * j + i]));
             CPU_UNROLL
-            for (int v = 0; v < vectors; v++) y[i / 2][v] = i % 2 ? vec_fma(p, part[i][v], y[i / 2][v]) : vec_mul(p, part[i][v]);
+            for (int v = 0; v < vectors; v++)
+                y[i / 2][v] = i % 2 ? vec_fma(p, part[i][v], y[i / 2][v]) : vec_mul(p, part[i][v]);
         }
         put_row(x->out[2 * j] + at, y[0], stream, vectors, whole, end);
         put_row(x->out[2 * j + 1] + at, y[1], stream, vectors, whole, end);
@@ -230,12 +233,12 @@ CPU_INLINE void mix(const nest_work *x, const nest_softmax *s, int64_t at, int s
 CPU_INLINE void forward_head(const nest_work *x, int32_t head, int vectors, int whole, lanes end)
 {
     const int64_t at = (int64_t)head * x->t->dim;
-    vec w[NEST_LEVELS][FOURS];
+    vec w[NEST_LEVELS][NEST_FOURS];
     nest_softmax s;
     dots(x, w, at, vectors, whole, end);
     if (x->t->r) add_labels(x, w, at, vectors, whole, end);
     softmax(x, &s, w, head);
-    if (cpu_streams(x->t)) mix(x, &s, at, 1, vectors, whole, end);
+    if (whole && cpu_streams(x->t)) mix(x, &s, at, 1, vectors, whole, end);
     else mix(x, &s, at, 0, vectors, whole, end);
     for (unsigned dead = s.dead; dead; dead &= dead - 1)
         memset(x->out[__builtin_ctz(dead)] + at, 0, sizeof(float) * (size_t)x->t->dim);
@@ -252,3 +255,9 @@ void GSA_CPU(nest_forward)(const ref_attend *t, const cpu_nest *nest, const cpu_
 #undef HEAD
     }
 }
+#else
+void GSA_CPU(nest_forward)(const ref_attend *t, const cpu_nest *nest, const cpu_nest *next)
+{
+    (void)t, (void)nest, (void)next;
+}
+#endif

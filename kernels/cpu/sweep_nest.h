@@ -3,7 +3,8 @@
  * Range by range, a source is read once a level, and a row of two edges is mostly the reading of q and the writing of its output. A nest takes
  * four sources at a time into registers, and all of its rows that read them pass by: each row of K and of V is read once, four of their vectors
  * meet one of q, and what is summed up is folded for four sources at once. Scores stand level by level, [level][source]: maxima and sums go
- * across the lanes of a range, for all ranges of a level at a time. Not with dropout, nor where labels differ along a range. */
+ * across the lanes of a range, for all ranges of a level at a time. Heads of at most SLICE
+ * vectors; not with dropout, nor where labels differ along a range. */
 #ifndef GSA_CPU_SWEEP_NEST_H
 #define GSA_CPU_SWEEP_NEST_H
 #include "kernels/cpu/sweep.h"

@@ -42,7 +42,8 @@ typedef struct cpu_strip {
     const uint16_t *mask;   /* [vectors]: the lanes that are edges */
     const uint16_t *label;  /* [plain], none where labels do not matter: a place among the tile's labels */
     const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [places behind `plain`][4]: i where row r's label is wanted[i]; without an edge what the rows have that share theirs with it by the way, 0 where there is none */
+    const uint16_t *from;   /* [places behind `plain`][4]: i where row r's label is wanted[i]; without an edge what the rows have that share theirs
+                               with it by the way, 0 where there is none */
 } cpu_strip;
 
 typedef struct cpu_pair { /* which rows of a tile read a column by one label, a place among the tile's */

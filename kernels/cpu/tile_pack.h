@@ -16,14 +16,14 @@ enum {
     PACK_RANGES = 128,    /* of sources at most */
     PACK_BYTES = 3 << 18, /* of the packed planes at most: they stand in the second cache, and leave room beside */
     PACK_LEAST = 1 << 19, /* of the rows of K and V that a tile reads, all heads: fewer stay in the second cache by themselves, */
-    PACK_NEAR = 3 << 19,  /* or are read fast enough out of the third (cpu_pack_least) */
+    PACK_LEAST_AMD = 3 << 19, /* or are read fast enough out of the third (cpu_pack_forward) */
     PACK_PLANES = 2       /* K, V */
 };
 
 /* Memory for one pack a thread. An item of work takes a room that is free, and gives it back. */
 typedef struct cpu_rooms {
     int32_t count; /* 0: no tiles go together */
-    int64_t least; /* bytes from which on they do */
+    int64_t least; /* bytes above which they do */
     char *memory;
     atomic_flag *taken; /* [count] */
 } cpu_rooms;
@@ -41,15 +41,15 @@ typedef struct cpu_pack {
     cpu_packed_range range[PACK_RANGES];
 } cpu_pack;
 
-/* Bytes from which on tiles go together. Forward no bit depends on it, and it is the machine's: AMD's third cache gives 97 GB/s to a Zen 4 core where
- * a Cascade Lake one gets 22. Backward, where sums of label gradients depend on it, one number serves all. */
-static inline int64_t cpu_pack_least(int backward)
+/* More bytes than so go together forward. No bit depends on it, and it is the machine's: a Zen 4 core reads 8 MiB at 97 GB/s, one of Cascade Lake at
+ * 22. Backward, where the order of sums of label gradients depends on it, PACK_LEAST serves all. */
+static inline int64_t cpu_pack_forward(void)
 {
-    return !backward && LANES == 16 && __builtin_cpu_is("amd") ? PACK_NEAR : PACK_LEAST;
+    return LANES == 16 && __builtin_cpu_is("amd") ? PACK_LEAST_AMD : PACK_LEAST;
 }
 
-/* Whether tiles of so many columns go together for so many heads, where that is so from `least` bytes on. What is dropped is drawn for four heads of a tile at once, and is not drawn
- * again for each head. */
+/* Whether tiles of so many columns go together for so many heads, where that is so above `least` bytes. What is dropped is drawn for four heads
+ * of a tile at once, and is not drawn again for each head. */
 static inline int cpu_is_wide(const ref_attend *t, int64_t columns, int32_t heads, int64_t least)
 {
     return heads > 1 && !t->drop.on && columns * heads * t->dim * PACK_PLANES * (int64_t)sizeof(float) > least;

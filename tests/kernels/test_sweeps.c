@@ -2,10 +2,12 @@
  * their number, each gets what it would get alone. Those that part NEST sources by halves go in nests (kernels/cpu/sweep_nest.h). */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
+#include "support/faults.h"
 #include "support/suite.h"
 #include "support/thin.h"
 
@@ -25,7 +27,7 @@ static const struct pattern {
     const char *name;
     int32_t sources;
     int32_t between; /* rows of two edges behind each of the others: rows that stand side by side would be tiles */
-    int tree;        /* spans of 2, 4, ..., 32 sources, level by level, and what is wrong with some */
+    int tree;        /* spans of 2, 4, ..., 64 sources, level by level, and what is wrong with some */
     int64_t nested;  /* rows in nests */
     reading of[8];
 } patterns[] = {
@@ -48,22 +50,26 @@ static const struct pattern {
     { "tree with a row whose labels change", 288, 0, CHANGES, 248, { { 0 } } },
 };
 
+static void make_span(rig *r, int32_t example, int32_t local, gsa_run run)
+{
+    if (!r) return;
+    edges_row(&r->maker, example, local);
+    edges_run(&r->maker, run);
+}
+
 /* The spans of a tree, and a row of all sources; returns how many rows there are. `r` NULL: none is made. */
 static int32_t make_tree(rig *r, const struct pattern *p, int32_t example, int32_t from)
 {
     int32_t local = 0;
-    for (int32_t span = 2, row; span <= 64; span *= 2)
+    for (int32_t span = 2; span <= 64; span *= 2)
         for (int32_t first = 0; first + span <= p->sources; first += span) {
             const int odd = p->tree != WHOLE && span == 4 && first == odd_span[p->tree], step = odd && p->tree == CHANGES;
-            for (row = odd && p->tree == GAP ? 1 : 0; row < (odd && p->tree == TWICE ? 2 : 1); row++, local++) {
-                if (r) edges_row(&r->maker, example, local);
-                if (r)
-                    edges_run(&r->maker,
-                              (gsa_run){ from + first, span, 1, step ? 0 : (first / span + span) % LABELS, step, 0 });
-            }
+            const int32_t rows = !odd || p->tree == CHANGES ? 1 : p->tree == TWICE ? 2 : 0;
+            for (int32_t i = 0; i < rows; i++)
+                make_span(r, example, local++,
+                          (gsa_run){ from + first, span, 1, step ? 0 : (first / span + span) % LABELS, step, 0 });
         }
-    if (r) edges_row(&r->maker, example, local);
-    if (r) edges_run(&r->maker, (gsa_run){ from, p->sources, 1, 0, 0, 0 });
+    make_span(r, example, local, (gsa_run){ from, p->sources, 1, 0, 0, 0 });
     return local + 1;
 }
 
@@ -102,9 +108,9 @@ static void make_edges(rig *r, const struct pattern *p, int32_t examples)
 
 static const struct {
     int heads, dim, flags; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
-} shapes[] = { { 3, 64, 0 },  { 2, 64, 3 },  { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },
-               { 1, 33, 5 },  { 2, 80, 1 },  { 9, 16, 32 }, { 3, 7, 67 },  { 2, 128, 3 },
-               { 1, 203, 1 }, { 1, 256, 2 }, { 1, 258, 1 }, { 5, 64, 67 }, { 9, 48, 66 } };
+} shapes[] = { { 3, 64, 0 },  { 2, 64, 3 },  { 5, 17, 1 },  { 1, 32, 66 }, { 2, 63, 2 },  { 1, 33, 5 },
+               { 2, 80, 1 },  { 9, 16, 32 }, { 3, 7, 67 },  { 2, 128, 3 }, { 1, 203, 1 }, { 1, 256, 2 },
+               { 1, 258, 1 }, { 5, 64, 67 }, { 9, 48, 66 }, { 2, 44, 3 } };
 
 START_TEST(equal_the_oracle)
 {
@@ -281,8 +287,8 @@ START_TEST(rows_keep_to_their_sources)
         for (int taint = 1; taint <= 8 && gsa_cpu_has(level[at]); taint++) {
             /* the last two: values of the first head, whose biases are -inf but for one label */
             call c = { .level = level[at], .threads = 1, .examples = 1, .dim = dim, .dead = taint > 6 };
-            rig r = level_rig(level[at], 1);
             if (c.dead && dim <= TAINTED_COLUMN) continue;
+            rig r = level_rig(level[at], 1);
             attend(&clean, p, c);
             c.tainted = c.dead ? taint - 4 : taint;
             attend(&x, p, c);
@@ -301,11 +307,163 @@ START_TEST(rows_keep_to_their_sources)
 }
 END_TEST
 
+/* ---- nests --------------------------------------------------------------------------------------------------------------------- */
+
+static const struct pattern *tree_pattern(void)
+{
+    for (int i = 0; i < GSA_COUNT(patterns); i++)
+        if (patterns[i].tree == WHOLE) return &patterns[i];
+    ck_abort_msg("no pattern is a tree");
+    return NULL;
+}
+
+typedef struct
+    wide_call { /* forward, of enough numbers for outputs to go past the caches where they stand on lines of memory */
+    int32_t heads, dim;
+    float *q, *k, *v, *lse, *bias;
+} wide_call;
+
+static float *some_numbers(gsa_dice *dice, int64_t count)
+{
+    float *at = malloc(sizeof *at * (size_t)count);
+    ck_assert_ptr_nonnull(at);
+    for (int64_t i = 0; i < count; i++) at[i] = (float)gsa_normal(dice);
+    return at;
+}
+
+static gsa_status wide_forward(gsa_backend *b, const wide_call *c, const gsa_edges *edges, float *out)
+{
+    const gsa_part parts[GSA_MAX_KINDS] = { { c->k, c->v, NULL, NULL } };
+    return b->attend_forward(b, &(gsa_attend_args){ .edges = edges,
+                                                    .heads = c->heads,
+                                                    .head_dim = c->dim,
+                                                    .scale = 0.1,
+                                                    .q = c->q,
+                                                    .parts = parts,
+                                                    .label_bias = c->bias,
+                                                    .out = out,
+                                                    .lse = c->lse });
+}
+
+static wide_call wide_new(int32_t heads, int32_t dim, int64_t rows, int64_t sources)
+{
+    gsa_dice dice = { 11 };
+    const int64_t width = (int64_t)heads * dim;
+    wide_call c = { heads,
+                    dim,
+                    some_numbers(&dice, rows * width),
+                    some_numbers(&dice, sources * width),
+                    some_numbers(&dice, sources * width),
+                    some_numbers(&dice, rows * heads),
+                    some_numbers(&dice, (int64_t)LABELS * heads) };
+    for (int l = 1; l < LABELS; l++) c.bias[l * heads] = -INFINITY;
+    return c;
+}
+
+static void wide_free(wide_call *c)
+{
+    free(c->q), free(c->k), free(c->v), free(c->lse), free(c->bias);
+}
+
+/* Outputs past the caches are the same bits as outputs that are not, where rows have weight nowhere, too. */
+START_TEST(outputs_past_the_caches)
+{
+    enum { ALIGNED = 64, ASIDE = 4 /* numbers */ };
+    const struct pattern *p = tree_pattern();
+    if (!gsa_cpu_has(level[_i])) return;
+    rig r = level_rig(level[_i], 2);
+    make_edges(&r, p, 1);
+    const int64_t rows = r.maker.view.rows;
+    wide_call c = wide_new((int32_t)((1 << 22) / (64 * rows) + 1), 64, rows, p->sources);
+    const size_t numbers = (size_t)(rows * c.heads * c.dim), bytes = (numbers * sizeof(float) / ALIGNED + 2) * ALIGNED;
+    float *near = aligned_alloc(ALIGNED, bytes), *past = aligned_alloc(ALIGNED, bytes);
+    ck_assert(near && past);
+    memset(near, 0xff, bytes), memset(past, 0xff, bytes);
+    ck_assert_int_eq(wide_forward(r.b, &c, &r.device, near + ASIDE), GSA_OK);
+    ck_assert_int_eq(wide_forward(r.b, &c, &r.device, past), GSA_OK);
+    ck_assert_mem_eq(near + ASIDE, past, numbers * sizeof(float));
+    for (int i = 0; i < c.dim; i++) ck_assert(past[i] == 0); /* the first head of a row of label 2 */
+    free(near), free(past);
+    wide_free(&c);
+    level_rig_end(&r);
+}
+END_TEST
+
+/* Examples whose rows stand in another order than the examples: each segment of their sweeps is worked on all the same. */
+START_TEST(examples_in_any_order)
+{
+    const struct pattern *p = tree_pattern();
+    if (!gsa_cpu_has(level[_i])) return;
+    rig r = level_rig(level[_i], 1);
+    make_edges(&r, p, 2);
+    const int64_t rows = r.maker.view.rows, one = rows / 2;
+    wide_call c = wide_new(3, 20, rows, 2 * p->sources);
+    const int64_t numbers = rows * c.heads * c.dim;
+    float *want = calloc((size_t)numbers, sizeof *want), *got = calloc((size_t)numbers, sizeof *got);
+    int32_t *example = malloc(sizeof *example * (size_t)rows);
+    ck_assert(want && got && example);
+    ck_assert_int_eq(wide_forward(r.b, &c, &r.device, want), GSA_OK);
+    /* The same rows, of which the second half is said to be the first example. */
+    const gsa_rows blocks[] = { { one, one }, { 0, one } };
+    gsa_edges edges = r.device;
+    for (int64_t i = 0; i < rows; i++) example[i] = i < one;
+    edges.blocks = blocks, edges.row_example = example, edges.memo = NULL;
+    ck_assert_int_eq(wide_forward(r.b, &c, &edges, got), GSA_OK);
+    ck_assert_mem_eq(want, got, sizeof *want * (size_t)numbers);
+    free(want), free(got), free(example);
+    wide_free(&c);
+    level_rig_end(&r);
+}
+END_TEST
+
+typedef struct faulty {
+    int at;
+    wide_call *call;
+    float *out;
+} faulty;
+
+static gsa_status forward_with_faults(gsa_faults *faults, void *context)
+{
+    const faulty *x = context;
+    gsa_error error = { 0 };
+    gsa_backend *b;
+    gsa_status status = gsa_backend_cpu(&faults->table, level[x->at], 1, &b, &error);
+    if (status != GSA_OK) return status;
+    rig r = level_rig(level[x->at], 1); /* the graph is made without faults */
+    make_edges(&r, tree_pattern(), 1);
+    status = wide_forward(b, x->call, &r.device, x->out);
+    if (status != GSA_OK) ck_assert_str_ne(b->error.text, "");
+    gsa_backend_release(b);
+    level_rig_end(&r);
+    return status;
+}
+
+START_TEST(memory_that_is_not_there_is_told_of)
+{
+    if (!gsa_cpu_has(level[_i])) return;
+    rig r = level_rig(level[_i], 1);
+    make_edges(&r, tree_pattern(), 1);
+    wide_call c = wide_new(2, 20, r.maker.view.rows, tree_pattern()->sources);
+    float *out = calloc((size_t)(r.maker.view.rows * 40), sizeof *out);
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 1 /* a plan that cannot be made smaller stays */, GSA_ERR_MEMORY,
+                                      forward_with_faults, &(faulty){ _i, &c, out }),
+                     10);
+    free(out);
+    wide_free(&c);
+    level_rig_end(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(shapes)) };
     static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
     static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
-    static const gsa_case cases[] = { GSA_CASE("values", values, 60), GSA_CASE("bits", bits, 60), GSA_CASE("odd", odd, 60) };
+    static const gsa_test nests[] = { GSA_LOOP(outputs_past_the_caches, GSA_COUNT(level)),
+                                      GSA_LOOP(examples_in_any_order, GSA_COUNT(level)),
+                                      GSA_LOOP(memory_that_is_not_there_is_told_of, GSA_COUNT(level)) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 60), GSA_CASE("bits", bits, 60), GSA_CASE("odd", odd, 60),
+                                      GSA_CASE("nests", nests, 60) };
     return gsa_run_suite("cpu_sweeps", cases, GSA_COUNT(cases), argc, argv);
 }
