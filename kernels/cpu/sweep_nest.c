@@ -10,12 +10,13 @@ _Static_assert((int)VECTORS <= (int)VEC_SOME, "exponentials at once");
 
 typedef struct nest_work {
     const ref_attend *t;
-    const float *k, *v; /* of the first source */
-    const float *q[NEST_ROWS], *r[NEST_ROWS], *next[NEST_ROWS];
+    const float *k, *v;                                         /* of the first source */
+    const float *q[NEST_ROWS], *r[NEST_ROWS], *next[NEST_ROWS]; /* next: the queries of the nest behind, */
+    const float *next_k;                                        /* K of the head behind */
     float *out[NEST_ROWS];
     int64_t row[NEST_ROWS];
     int32_t label[NEST_ROWS];
-    int asks; /* for next */
+    int asks; /* for these, and for V before it is read */
 } nest_work;
 
 /* The row of a level, above the lowest, that reads the j-th four of sources; whether it reads none before, none behind. */
@@ -36,7 +37,7 @@ static void begin(nest_work *x, const ref_attend *t, const cpu_nest *nest, const
 {
     const gsa_part *part = &t->args->parts[nest->kind];
     const float *q = t->args->q;
-    x->t = t, x->asks = next != NULL;
+    x->t = t, x->asks = next && (int64_t)t->edges->part_rows[nest->kind] * t->width >= ASK_LEAST;
     x->k = (const float *)part->k + nest->first * t->width, x->v = (const float *)part->v + nest->first * t->width;
     for (int i = 0; i < NEST_ROWS; i++) {
         x->row[i] = nest->row[i], x->label[i] = cpu_range(t->edges, x->row[i])->label;
@@ -56,6 +57,13 @@ CPU_INLINE void take_four(vec (*to)[SLICE], const float *plane, int64_t width, i
         to[i][v] = vec_held(cpu_piece(plane + (4 * j + i) * width + at, v, vectors, whole, end));
 }
 
+/* Asks for them. */
+CPU_INLINE void ask_four(const float *plane, int64_t width, int64_t at, int j, int vectors)
+{
+    CPU_UNROLL
+    for (int i = 0; i < 4; i++) cpu_ask(plane + (4 * j + i) * width + at, 0, vectors);
+}
+
 /* w[level][j]: in lane i of each four what these four lanes add to the product of source 4 j + i with its row of the level. */
 CPU_INLINE void dots(const nest_work *x, vec (*w)[NEST_FOURS], int64_t at, int vectors, int whole, lanes end)
 {
@@ -63,6 +71,7 @@ CPU_INLINE void dots(const nest_work *x, vec (*w)[NEST_FOURS], int64_t at, int v
         const float *a = x->q[2 * j] + at, *b = x->q[2 * j + 1] + at;
         vec k[4][SLICE], sum[4];
         take_four(k, x->k, x->t->width, at, j, vectors, whole, end);
+        if (x->asks) ask_four(x->v, x->t->width, at, j, vectors);
         CPU_UNROLL
         for (int v = 0; v < vectors; v++) {
             const vec q[2] = { vec_held(cpu_piece(a, v, vectors, whole, end)),
@@ -196,6 +205,7 @@ CPU_INLINE void mix(const nest_work *x, const nest_softmax *s, int64_t at, int s
     for (int j = 0; j < NEST_FOURS; j++) {
         vec part[4][SLICE], y[2][SLICE];
         take_four(part, x->v, x->t->width, at, j, vectors, whole, end);
+        if (x->asks) ask_four(x->next_k, x->t->width, 0, j, vectors);
         if (x->asks) cpu_ask(x->next[2 * j] + at, 0, vectors), cpu_ask(x->next[2 * j + 1] + at, 0, vectors);
         CPU_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -250,6 +260,9 @@ void GSA_CPU(nest_forward)(const ref_attend *t, const cpu_nest *nest, const cpu_
     nest_work x;
     begin(&x, t, nest, next);
     for (int32_t head = 0; head < t->heads; head++) {
+        if (x.asks)
+            x.next_k =
+                head + 1 < t->heads ? x.k + (int64_t)(head + 1) * t->dim : x.k + (next->first - nest->first) * t->width;
 #define HEAD(vectors, whole) forward_head(&x, head, vectors, whole, cut.end)
         CPU_BY_CUT(cut, HEAD)
 #undef HEAD
