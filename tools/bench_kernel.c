@@ -233,7 +233,8 @@ static void explain_ways(const gsa_kernel_case *one, const gsa_attend_args *call
                           ways.nested);
     if (ways.packed)
         gsa_output_format(out,
-                          "%" PRId64 " of those in tiles read so much that neighbours among them go together, head by head, "
+                          "%" PRId64
+                          " of those in tiles read so much that neighbours among them go together forward, head by head, "
                           "with packed keys and values\n",
                           ways.packed);
     if (ways.multiplied)

@@ -2,10 +2,10 @@
  *
  * Row after row, the spans of a tree read every token once a level, from memory once texts are long. A sweep goes over the sources
  * instead, PIECE of them at a time, and gives each piece to all rows that read of it: planes are passed through once, whatever the
- * number of levels. A range of up to PIECE sources is taken whole, where it, or its nest, starts; a longer one piece by piece, with its running
- * maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in groups:
- * sweep_group.h). Pieces are counted from the first source of the sweep: how
- * examples are batched changes none, nor does the number of threads. */
+ * number of levels. A range of up to PIECE sources is taken whole, where it, or its nest, starts; a longer one piece by piece, with
+ * its running maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in
+ * groups: sweep_group.h). Pieces are counted from the first source of the sweep: how examples are batched changes none, nor does the
+ * number of threads. */
 #ifndef GSA_CPU_SWEEP_H
 #define GSA_CPU_SWEEP_H
 #include "kernels/cpu/attend.h"
@@ -36,7 +36,8 @@ enum { NEST = 2 * STEP, NEST_LEVELS = 5, NEST_ROWS = NEST - 1 };
 /* Rows whose ranges part NEST sources by halves, again and again (sweep_nest.h): 16 of two sources, 8 of four, ..., one of all; of one label
  * each. They are also among the short rows of their steps. */
 typedef struct cpu_nest {
-    int32_t kind, first, row[NEST_ROWS]; /* the first source */
+    int32_t kind, first; /* the first source */
+    int32_t row[NEST_ROWS];
 } cpu_nest;
 
 /* Where the rows of 2 << level sources start among a nest's. */

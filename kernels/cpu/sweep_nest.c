@@ -1,6 +1,5 @@
 /* sweep_nest.c - the forward pass of a nest (sweep_nest.h). */
 #include <float.h>
-#include <math.h>
 #include "kernels/cpu/band.h"
 #include "kernels/cpu/sweep_nest.h"
 

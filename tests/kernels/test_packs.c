@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 40 heads of 50, which are no whole vectors: the rows of K and V of 98 columns are fewer than 3 2^19 bytes, of 99 more (cpu_pack_forward). Rows of a tile read 100 and more of
- * 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
+/* 40 heads of 50, which are no whole vectors: the rows of K and V of 98 columns are fewer than 3 2^19 bytes, of 99 more (cpu_pack_forward).
+ * Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
 enum { HEADS = 40, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
 

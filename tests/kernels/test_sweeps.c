@@ -11,7 +11,7 @@
 #include "support/suite.h"
 #include "support/thin.h"
 
-enum { LABELS = 5, EXAMPLES = 3, MOST_SOURCES = 1400, MOST_ROWS = 480 /* of an example at most */ };
+enum { LABELS = 5, EXAMPLES = 3, MOST_SOURCES = 1400, MOST_ROWS = 1040 /* of an example at most */ };
 
 static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
 
@@ -44,6 +44,7 @@ static const struct pattern {
     { "far apart", 1400, 12, NO_TREE, 0, { { 0, 1400, 2 }, { 700, 64, 2 }, { 300, 4, 1 } } },
     { "many at once", 400, 0, NO_TREE, 0, { { 0, 48, 75 }, { 390, 2, 75 }, { 144, 256, 75 }, { 100, 6, 75 } } },
     { "tree", 320, 0, WHOLE, 310, { { 0 } } },
+    { "tree of two segments", 1056, 0, WHOLE, 1023, { { 0 } } },
     { "tree that ends inside of a nest", 306, 0, WHOLE, 279, { { 0 } } },
     { "tree whose second nest lacks a row", 288, 0, GAP, 248, { { 0 } } },
     { "tree whose third nest has one twice", 288, 0, TWICE, 279, { { 0 } } },
@@ -247,7 +248,8 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
-/* Whether what is not finite reaches a row. A value does not where all biases of the head that has it are -inf. */
+/* Whether what is not finite reaches a row. A value does not where all biases of the head that has it are -inf; rows whose labels change do not
+ * read it. */
 static int reached(const gsa_edges *e, int64_t row, const call *c)
 {
     const gsa_run *run = &e->runs[e->run_offset[row]];
@@ -317,8 +319,8 @@ static const struct pattern *tree_pattern(void)
     return NULL;
 }
 
-typedef struct
-    wide_call { /* forward, of enough numbers for outputs to go past the caches where they stand on lines of memory */
+/* Forward, of enough numbers for outputs to go past the caches where they stand on lines of memory. */
+typedef struct wide_call {
     int32_t heads, dim;
     float *q, *k, *v, *lse, *bias;
 } wide_call;
