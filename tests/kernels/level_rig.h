@@ -3,6 +3,7 @@
 #ifndef GSA_TEST_LEVEL_RIG_H
 #define GSA_TEST_LEVEL_RIG_H
 #include "rig.h"
+#include "support/faults.h"
 #include "support/suite.h"
 
 static inline rig level_rig(int level, int threads)
@@ -17,6 +18,20 @@ static inline void level_rig_attend(const rig *r, const gsa_attend_args *args)
 {
     ck_assert_int_eq(r->b->attend_forward(r->b, args), GSA_OK);
     if (args->dout) ck_assert_int_eq(r->b->attend_backward(r->b, args), GSA_OK);
+}
+
+/* A call on a backend whose memory comes by `faults`; what fails says why. The graph is the test's, made without faults. */
+static inline gsa_status level_rig_faulty(gsa_faults *faults, int level, const rig *r,
+                                          gsa_status (*call)(gsa_backend *b, const gsa_edges *edges, void *context), void *context)
+{
+    gsa_error error = { 0 };
+    gsa_backend *b;
+    gsa_status status = gsa_backend_cpu(&faults->table, level, 1, &b, &error);
+    if (status != GSA_OK) return status;
+    status = call(b, &r->device, context);
+    if (status != GSA_OK) ck_assert_str_ne(b->error.text, "");
+    gsa_backend_release(b);
+    return status;
 }
 
 /* The graph and the backend. */

@@ -7,7 +7,6 @@
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
-#include "support/faults.h"
 #include "support/suite.h"
 #include "support/thin.h"
 
@@ -424,18 +423,18 @@ typedef struct faulty {
     float *out;
 } faulty;
 
+static gsa_status faulty_forward(gsa_backend *b, const gsa_edges *edges, void *context)
+{
+    const faulty *x = context;
+    return wide_forward(b, x->call, edges, x->out);
+}
+
 static gsa_status forward_with_faults(gsa_faults *faults, void *context)
 {
     const faulty *x = context;
-    gsa_error error = { 0 };
-    gsa_backend *b;
-    gsa_status status = gsa_backend_cpu(&faults->table, level[x->at], 1, &b, &error);
-    if (status != GSA_OK) return status;
-    rig r = level_rig(level[x->at], 1); /* the graph is made without faults */
+    rig r = level_rig(level[x->at], 1);
     make_edges(&r, tree_pattern(), 1);
-    status = wide_forward(b, x->call, &r.device, x->out);
-    if (status != GSA_OK) ck_assert_str_ne(b->error.text, "");
-    gsa_backend_release(b);
+    const gsa_status status = level_rig_faulty(faults, level[x->at], &r, faulty_forward, context);
     level_rig_end(&r);
     return status;
 }
