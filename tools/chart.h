@@ -33,7 +33,7 @@ typedef struct gsa_chart_point {
 typedef struct gsa_chart_line {
     char *name;
     gsa_chart_point *point; /* [points] ascending in x */
-    int points;
+    int points, file;       /* file: number of the one that it is of; -1: of any, told by its name */
 } gsa_chart_line;
 
 typedef struct gsa_chart {
@@ -47,7 +47,7 @@ typedef struct gsa_chart {
 void gsa_chart_release(gsa_chart *chart); /* a zeroed one is fine */
 
 typedef struct gsa_chart_source {
-    const char *x, *series; /* series NULL: the file's name where there are several files */
+    const char *x, *series; /* series NULL: a line a file, called by its name, or by its folder where names are alike */
     const char *const *y;   /* [n_y] "key" or "key=name": with several each has a line of its own */
     const char *const *where; /* [n_where] "key=value": other records are left out */
     int n_y, n_where, log_x, log_y, n_files;

@@ -20,7 +20,11 @@ typedef struct reader {
     const gsa_system *system;
     const gsa_chart_source *source;
     gsa_chart *chart;
+    const char *const *files;
     const char *file;
+    int number;        /* of the file */
+    int alike;         /* 1: base names do not tell the files apart */
+    size_t lead, tail; /* bytes of every path that all share, in whole folders, at both ends */
     char place[PLACE]; /* "results.jsonl:3", "bench.json: case 2 (star)" */
     sample *sample;
     int64_t samples, room;
@@ -111,16 +115,19 @@ static gsa_status no_number(const reader *r, const char *key, const json_t *valu
     return GSA_ERR_FORMAT;
 }
 
+/* Without --series a line belongs to its file, whatever others are called. */
 static gsa_status find_line(reader *r, const char *name, int *line, gsa_error *error)
 {
     gsa_chart *c = r->chart;
+    const int file = r->source->series ? -1 : r->number;
     for (*line = 0; *line < c->lines; ++*line)
-        if (strcmp(c->line[*line].name, name) == 0) return GSA_OK;
+        if (c->line[*line].file == file && strcmp(c->line[*line].name, name) == 0) return GSA_OK;
     if (c->lines == GSA_CHART_LINES)
         return gsa_fail(error, GSA_ERR_LIMIT,
                         "%s: more than %d lines cannot be told apart: choose with --where, or another "
                         "--series",
                         r->place, GSA_CHART_LINES);
+    c->line[*line].file = file;
     c->line[*line].name = gsa_copy_text(r->system, name);
     return c->line[*line].name ? (c->lines++, GSA_OK) : gsa_out_of_memory(error, "a line", 64);
 }
@@ -173,12 +180,33 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Of files of one name in several folders: what their paths do not share. */
+static void compare_files(reader *r)
+{
+    const int n = r->source->n_files;
+    const char *const *f = r->files;
+    size_t shortest = strlen(f[0]), lead = 0, tail = 0;
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) r->alike |= strcmp(base_name(f[i]), base_name(f[k])) == 0;
+    for (int i = 1; i < n; i++) shortest = strlen(f[i]) < shortest ? strlen(f[i]) : shortest;
+    for (int same = 1; same && lead < shortest; lead += (size_t)same)
+        for (int i = 1; i < n; i++) same &= f[i][lead] == f[0][lead];
+    for (int same = 1; same && tail < shortest; tail += (size_t)same)
+        for (int i = 1; i < n; i++) same &= f[i][strlen(f[i]) - 1 - tail] == f[0][strlen(f[0]) - 1 - tail];
+    while (lead > 0 && f[0][lead - 1] != '/') lead--;
+    while (tail > 0 && f[0][strlen(f[0]) - tail] != '/') tail--;
+    r->tail = tail < shortest ? tail : 0;
+    r->lead = lead + r->tail < shortest ? lead : 0;
+}
+
 /* The line's name but for which y it is: of --series, of the file, or nothing. */
 static gsa_status name_series(const reader *r, const json_t *record, char text[TEXT], gsa_error *error)
 {
     const gsa_chart_source *s = r->source;
     *text = 0;
-    if (!s->series && s->n_files > 1) snprintf(text, TEXT, "%s", base_name(r->file));
+    if (!s->series && s->n_files > 1 && !r->alike) snprintf(text, TEXT, "%s", base_name(r->file));
+    else if (!s->series && s->n_files > 1)
+        snprintf(text, TEXT, "%.*s", (int)(strlen(r->file) - r->lead - r->tail), r->file + r->lead);
     if (!s->series) return GSA_OK;
     const json_t *value = find(record, s->series);
     if (value) return text_of(value, text) ? GSA_OK : no_number(r, s->series, value, "a word or a number", error);
@@ -275,11 +303,12 @@ static int is_document(const char *bytes, int64_t count)
     return count > 1 && (*bytes == '{' || *bytes == '[') && (bytes[1] == '\n' || bytes[1] == '\r');
 }
 
-static gsa_status add_file(reader *r, const char *file, gsa_error *error)
+static gsa_status add_file(reader *r, int number, gsa_error *error)
 {
+    const char *file = r->files[number];
     char *bytes;
     int64_t count;
-    r->file = file;
+    r->file = file, r->number = number;
     gsa_status status = gsa_read_file(r->system, file, INT64_C(1) << 30, &bytes, &count, error);
     if (status != GSA_OK) return status;
     const int64_t before = r->records;
@@ -344,10 +373,11 @@ gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *sour
                           gsa_chart *chart, gsa_error *error)
 {
     if (!system) system = gsa_system_default();
-    reader r = { .system = system, .source = source, .chart = chart };
+    reader r = { .system = system, .source = source, .chart = chart, .files = files };
     *chart = (gsa_chart){ .system = system };
     gsa_status status = check_where(source, error);
-    for (int i = 0; i < source->n_files && status == GSA_OK; i++) status = add_file(&r, files[i], error);
+    if (source->n_files > 1) compare_files(&r);
+    for (int i = 0; i < source->n_files && status == GSA_OK; i++) status = add_file(&r, i, error);
     if (status == GSA_OK && r.samples == 0)
         status = gsa_fail(error, GSA_ERR_FORMAT,
                           "no point to draw: of %" PRId64 " records %d were skipped when they were "

@@ -52,18 +52,38 @@ static void write_markdown(const gsa_table *table, gsa_output *out)
     }
 }
 
-/* A file of results, or a folder of runs that holds one. */
+enum { PATH = 4096 };
+
+static int holds(const gsa_system *system, const char *folder, const char *name)
+{
+    char path[PATH];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < PATH &&
+           system->kind(system->user, path, NULL) > GSA_FILE_ABSENT;
+}
+
+static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_results *results, gsa_error *error)
+{
+    char file[PATH];
+    if (holds(system, folder, "results.jsonl")) {
+        snprintf(file, sizeof file, "%s/results.jsonl", folder);
+        return gsa_results_read(results, file, error);
+    }
+    if (holds(system, folder, "result.json")) return gsa_results_read_run(results, system, folder, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "folder '%s' holds neither results.jsonl nor the result.json of a run: gsa train --seeds or --each "
+                    "writes the one into the folder of its runs, gsa train --out the other",
+                    folder);
+}
+
+/* A file of results, a folder of runs that holds one, or a run: its folder or its result.json. */
 static gsa_status read_operand(const gsa_system *system, const char *path, gsa_results *results, gsa_error *error)
 {
-    char file[4096];
-    if (system->kind(system->user, path, NULL) != GSA_FILE_FOLDER) return gsa_results_read(results, path, error);
-    snprintf(file, sizeof file, "%s/results.jsonl", path);
-    if (system->kind(system->user, file, NULL) != GSA_FILE_ABSENT) return gsa_results_read(results, file, error);
-    return gsa_fail(
-        error, GSA_ERR_ARGUMENT,
-        "folder '%s' holds no results.jsonl: gsa train --seeds or --each writes one into the folder of its runs, "
-        "--results FILE anywhere",
-        path);
+    char folder[PATH] = ".";
+    const char *slash = strrchr(path, '/');
+    if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return read_folder(system, path, results, error);
+    if (slash && slash - path < PATH) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    const int run = strcmp(slash ? slash + 1 : path, "result.json") == 0 && holds(system, folder, "config.ini");
+    return run ? gsa_results_read_run(results, system, folder, error) : gsa_results_read(results, path, error);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
@@ -91,14 +111,14 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 const gsa_verb gsa_verb_table = {
     .name = "table",
     .summary = "make a Markdown table of the results of many runs",
-    .operands = "RESULTS.jsonl...",
+    .operands = "RESULTS...",
     .least = 1,
     .most = FILES,
-    .notes = "Reads the lines that gsa train --seeds, --each and --results write; a folder of runs stands for "
-             "its results.jsonl. A row for "
-             "each recipe, encoder and value of what was "
-             "varied: mean and standard deviation (n - 1) over its seeds; rows of averages "
-             "over names that are no keys; seconds of a "
-             "run, on its machine.",
+    .notes =
+        "Reads the lines that gsa train --seeds, --each and --results write, and runs of gsa train --out: a folder of "
+        "runs stands for its results.jsonl, a run's folder for its result.json. A row holds the runs that agree in every "
+        "key but the seed, and is named by what others do not share with it: mean and standard deviation (n - 1) over "
+        "its seeds. Of a line without a setting nothing is known: it is a row, named by file and line. Rows of averages "
+        "follow over names that are no keys; seconds of a run, on its machine.",
     .run = run
 };

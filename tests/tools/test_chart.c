@@ -180,6 +180,29 @@ START_TEST(seeds_and_words)
 }
 END_TEST
 
+/* Files of one name in several folders are told apart by the folders. */
+START_TEST(a_line_a_file)
+{
+    static const char log[] = "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"loss\": 1}\n";
+    static const char *const named[][3] = { { "one/log.jsonl", "two/log.jsonl", ">one<" },
+                                            { "one/log.jsonl", "one/b/log.jsonl", ">one/b<" },
+                                            { "one/log.jsonl", "other.jsonl", ">log.jsonl<" } };
+    gsa_cli_enter();
+    ck_assert_int_eq(system("mkdir -p one/b two"), 0);
+    gsa_cli_write("one/log.jsonl", log);
+    gsa_cli_write("one/b/log.jsonl", log);
+    gsa_cli_write("other.jsonl", log);
+    gsa_cli_write("two/log.jsonl", "{\"step\": 1, \"loss\": 8}\n{\"step\": 2, \"loss\": 9}\n");
+    for (int i = 0; i < GSA_COUNT(named); i++) {
+        run(ARGS("chart", named[i][0], named[i][1], "--x", "step", "--y", "loss", "--out", "-"));
+        ck_assert_int_eq(count_of(ran.out, "class=\"line\""), 4); /* and in the legend */
+        ck_assert_int_eq(count_of(ran.out, "class=\"spread\""), 0);
+        ck_assert_msg(strstr(ran.out, named[i][2]) != NULL, "no '%s': %s", named[i][2], ran.out);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 /* ---- refused --------------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -271,7 +294,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range), GSA_TEST(halves) };
-    static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words), GSA_TEST(many_lines) };
+    static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words), GSA_TEST(many_lines),
+                                      GSA_TEST(a_line_a_file) };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)), GSA_TEST(no_other_pictures) };
     static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30), GSA_CASE("drawn", drawn, 60),
                                       GSA_CASE("refused", wrong, 60) };

@@ -85,6 +85,39 @@ START_TEST(seeds_and_encoders)
 }
 END_TEST
 
+/* A row holds the seeds of one setting, whatever files they come from; what is varied names it. */
+START_TEST(runs_of_other_settings_have_rows_of_their_own)
+{
+    static const char *const made[][4] = { { "a", "1", "ring", "0.001" },
+                                           { "b", "2", "ring", "0.001" },
+                                           { "c", "1", "full", "0.001" },
+                                           { "d", "1", "ring", "0.5" } };
+    char set[3][64];
+    gsa_cli_enter();
+    for (int i = 0; i < GSA_COUNT(made); i++) {
+        snprintf(set[0], sizeof set[0], "train.seed=%s", made[i][1]);
+        snprintf(set[1], sizeof set[1], "model.encoder=%s", made[i][2]);
+        snprintf(set[2], sizeof set[2], "train.lr=%s", made[i][3]);
+        run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", made[i][0], "--set", set[0], "--set", set[1],
+                 "--set", set[2]));
+    }
+    run(ARGS("table", "a/result.json", "b", "c/result.json", "d/result.json", "a"));
+    ck_assert_msg(strncmp(ran.out, "| train.lr | encoder | dev", 26) == 0, "%s", ran.out);
+    char *rows = strchr(strchr(ran.out, '\n') + 1, '\n') + 1;
+    ck_assert_msg(strncmp(rows, "| 0.001 | ring*1 | ", 19) == 0 && strstr(rows, " | 2 | "), "%s", ran.out);
+    ck_assert_msg(strstr(rows, "\n| 0.001 | full*1 | ") && strstr(rows, "\n| 0.5 | ring*1 | "), "%s", ran.out);
+    ck_assert_ptr_null(strstr(strstr(rows, " | 2 | ") + 1, " | 2 | ")); /* one seed in each other row */
+
+    /* of what says no setting nothing is known: a row a line, named by its file */
+    ck_assert_int_eq(system("cp a/result.json x.json && cp c/result.json y.json"), 0);
+    run(ARGS("table", "x.json", "y.json"));
+    ck_assert_msg(strncmp(ran.out, "| run | encoder | ", 18) == 0 && strstr(ran.out, "\n| x.json:1 | ring*1 | ") &&
+                      strstr(ran.out, "\n| y.json:1 | full*1 | "),
+                  "%s", ran.out);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(compared)
 {
     json_t *line[16];
@@ -122,7 +155,8 @@ START_TEST(compared)
         { { "compare", "runs/encoder-star" }, "A B" },
         { { "table", "none.jsonl" }, "none.jsonl" },
         { { "table", "empty.tsv" }, "no result stands in 'empty.tsv'" },
-        { { "table", "runs/encoder-star/seed-3" }, "folder 'runs/encoder-star/seed-3' holds no results.jsonl" },
+        { { "table", "runs/encoder-star" },
+          "folder 'runs/encoder-star' holds neither results.jsonl nor the result.json of a run" },
         { { "eval", "runs/encoder-star/seed-3" }, "a trained model is named by --model DIR" },
     };
     for (int i = 0; i < GSA_COUNT(wrong); i++) {
@@ -228,8 +262,12 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders), GSA_TEST(compared), GSA_TEST(a_signal_and_on),
-                                     GSA_TEST(results_into_a_pipe), GSA_TEST(a_result_that_is_none) };
+    static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders),
+                                     GSA_TEST(runs_of_other_settings_have_rows_of_their_own),
+                                     GSA_TEST(compared),
+                                     GSA_TEST(a_signal_and_on),
+                                     GSA_TEST(results_into_a_pipe),
+                                     GSA_TEST(a_result_that_is_none) };
     static const gsa_test wrong[] = { GSA_LOOP(refused_at_once, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("runs", runs, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("sweeps", cases, GSA_COUNT(cases), argc, argv);

@@ -558,6 +558,29 @@ START_TEST(rows_and_averages)
 }
 END_TEST
 
+/* Rows that words alone do not tell apart are told by their setting. */
+START_TEST(settings_that_no_word_tells_apart)
+{
+    gsa_results *r;
+    gsa_table t;
+    char line[256];
+    ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+    for (int i = 0; i < 4; i++) {
+        snprintf(line, sizeof line,
+                 "{\"run\": \"seed-%d\", \"recipe\": \"r\", \"setting\": \"%s\", \"each\": {}, \"task\": \"t\", "
+                 "\"encoder\": \"star*1\", \"dev_mse\": 0.5, \"seed\": %d}",
+                 i % 2, i < 2 ? "0aa" : "1bb", i % 2);
+        ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
+    }
+    ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+    ck_assert_int_eq(t.rows, 3);
+    ck_assert_str_eq(cell(&t, 1, "setting"), "0aa");
+    ck_assert_str_eq(cell(&t, 2, "setting"), "1bb");
+    gsa_table_release(&t);
+    gsa_results_release(r);
+}
+END_TEST
+
 /* A name of --each that is also a column's has its own column. */
 START_TEST(names_that_columns_have)
 {
@@ -667,8 +690,11 @@ int main(int argc, char **argv)
                                           GSA_TEST(files_that_are_missing),
                                           GSA_LOOP(outcomes_sum_up, 3),
                                           GSA_LOOP(gold_is_the_file, 2) };
-    static const gsa_test result_tests[] = { GSA_TEST(statistics), GSA_TEST(rows_and_averages),
-                                             GSA_TEST(names_that_columns_have), GSA_TEST(folders_are_cut),
+    static const gsa_test result_tests[] = { GSA_TEST(statistics),
+                                             GSA_TEST(rows_and_averages),
+                                             GSA_TEST(settings_that_no_word_tells_apart),
+                                             GSA_TEST(names_that_columns_have),
+                                             GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
     static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
                                       GSA_CASE("results", result_tests, 20) };

@@ -99,6 +99,14 @@ void gsa_results_shorten(char *stack)
     *to = 0;
 }
 
+/* A line that says no setting is known by where it stands. */
+static void name_line(const gsa_results *r, const char *path, int64_t number)
+{
+    json_t *run = json_array_get(r->runs, json_array_size(r->runs) - 1);
+    if (!*text_of(run, "setting") && !json_object_get(run, "run"))
+        json_object_set_new(run, "run", json_sprintf("%s:%lld", path, (long long)number));
+}
+
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error)
 {
     char *bytes, *line;
@@ -111,7 +119,8 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
         if (count == 0) continue;
         json_t *run = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
         status = put_value(results, run, &why, error);
-        if (status != GSA_OK) gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
+        if (status == GSA_OK) name_line(results, path, lines.number);
+        else gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
     }
     gsa_release(results->system, bytes);
     return status;
@@ -239,13 +248,46 @@ static char *row_key(const json_t *run, json_t *each, const char *hash)
     return text;
 }
 
-/* key -> runs. With `average` runs that differ in names alone have one key. */
+/* Keys of the recipe that runs do not agree in become what was varied; the encoder has its column. */
+static void name_what_varies(const gsa_results *r)
+{
+    json_t *first = NULL, *keys = json_object(), *settings, *run, *value;
+    const char *key;
+    size_t i;
+    json_array_foreach (r->runs, i, run) {
+        settings = json_object_get(run, "settings");
+        if (!first) first = settings;
+        json_object_foreach (settings, key, value) {
+            if (!json_equal(value, json_object_get(first, key))) json_object_set_new(keys, key, json_null());
+        }
+        json_object_foreach (first, key, value) {
+            if (settings && !json_object_get(settings, key)) json_object_set_new(keys, key, json_null());
+        }
+    }
+    json_object_del(keys, "model.encoder");
+    json_array_foreach (r->runs, i, run) {
+        settings = json_object_get(run, "settings");
+        json_object_foreach (keys, key, value) {
+            json_t *own = json_object_get(settings, key);
+            if (own) json_object_set(json_object_get(run, "each"), key, own);
+        }
+    }
+    json_decref(keys);
+}
+
+/* key -> runs. With `average` runs that differ in names alone have one key. A run of no known setting is a group. */
 static json_t *group(const gsa_results *r, int average)
 {
     json_t *groups = json_object(), *run;
     size_t i;
     json_array_foreach (r->runs, i, run) {
         json_t *each = json_object_get(run, "each");
+        char number[32];
+        snprintf(number, sizeof number, "%zu", i);
+        if (!*text_of(run, "setting")) {
+            if (!average) json_array_append(array_at(groups, number), run);
+            continue;
+        }
         char *key = average ? row_key(run, part_of_each(run, 1), "family")
                             : row_key(run, each ? json_deep_copy(each) : json_object(), "setting");
         if (key) json_array_append(array_at(groups, key), run);
@@ -285,6 +327,7 @@ static void add_row(json_t *rows, const json_t *runs, const json_t *metrics, dou
     const json_t *first = json_array_get(runs, 0);
     json_t *row = json_object(), *ignored;
     const char *metric;
+    copy_key(row, first, *text_of(first, "setting") ? "setting" : "run");
     copy_key(row, first, "recipe");
     copy_key(row, first, "each");
     copy_key(row, first, "encoder");
@@ -352,6 +395,7 @@ static void add_average(json_t *rows, const json_t *runs, const json_t *metrics,
     json_object_foreach (names, name, ignored) {
         json_array_append_new(over, json_string(name));
     }
+    json_object_set_new(row, "setting", json_string(text_of(first, "family")));
     copy_key(row, first, "recipe");
     json_object_set_new(row, "average_over", over);
     json_object_set_new(row, "each", part_of_each(first, 1));
@@ -376,6 +420,7 @@ static json_t *rows_of(const gsa_results *r, json_t **metrics)
     json_t *rows = json_array(), *runs;
     const char *key;
     double *x = gsa_alloc(r->system, json_array_size(r->runs) + 1, sizeof *x);
+    name_what_varies(r);
     *metrics = metrics_of(r);
     for (int average = 0; average < 2 && x; average++) {
         json_t *groups = group(r, average);
@@ -411,16 +456,39 @@ enum {
     VARIED = '='
 }; /* begins a column of what was varied: a name of the user's may be "n" or "seconds", too */
 
-/* The columns of words: recipe where there are several, what was varied, encoder. */
+/* 1: two rows of known settings that nothing but these tells apart. */
+static int look_alike(const json_t *rows)
+{
+    json_t *seen = json_object(), *row;
+    size_t i;
+    int twice = 0;
+    json_array_foreach (rows, i, row) {
+        json_t *each = json_object_get(row, "each"), *over = json_object_get(row, "average_over");
+        if (!json_object_get(row, "setting")) continue;
+        json_t *words = json_pack("[s, s, O, O]", text_of(row, "recipe"), text_of(row, "encoder"), each ? each : json_null(),
+                                  over ? over : json_null());
+        char *key = words ? json_dumps(words, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+        if (key) twice |= json_object_get(seen, key) != NULL, json_object_set_new(seen, key, json_true());
+        free(key);
+        json_decref(words);
+    }
+    json_decref(seen);
+    return twice;
+}
+
+/* The columns of words: run where a row's setting is not known, recipe where there are several, what was varied, encoder, and
+ * setting where these leave two rows alike. */
 static json_t *word_columns(const json_t *rows)
 {
     json_t *words = json_object(), *row, *ignored;
     const char *recipe = text_of(json_array_get(rows, 0), "recipe"), *name;
     size_t i;
-    int several = 0;
+    int several = 0, unknown = 0;
     json_array_foreach (rows, i, row) {
         several |= strcmp(text_of(row, "recipe"), recipe) != 0;
+        unknown |= json_object_get(row, "run") != NULL;
     }
+    if (unknown) json_object_set_new(words, "run", json_null());
     if (several) json_object_set_new(words, "recipe", json_null());
     json_array_foreach (rows, i, row) {
         json_object_foreach (json_object_get(row, "each"), name, ignored) {
@@ -431,6 +499,7 @@ static json_t *word_columns(const json_t *rows)
         }
     }
     json_object_set_new(words, "encoder", json_null());
+    if (look_alike(rows)) json_object_set_new(words, "setting", json_null());
     return words;
 }
 

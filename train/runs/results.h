@@ -4,7 +4,10 @@
  *   each    {"domain": "books"}: what was varied
  *   setting hash of every key's value but the seed; with the seed and `run` it is the run's identity
  *   family  hash without the keys, too, that names ({domain}) stand in
- * and what they are on the whole: a row for each recipe, setting and encoder, over its seeds. Where names that are no
+ *   settings {"train.lr": "0.001"}: of a run that was read from its folder, every key but the seed
+ * and what they are on the whole: a row for each recipe, setting and encoder, over its seeds, so that runs stand in one row where they
+ * agree in every key but the seed; a run that says no setting has a row of its own. Where runs with `settings` disagree in a key, it is
+ * part of `each`. Where names that are no
  * keys were varied (domains), a row more for their average: per seed the mean over the combinations, then mean and deviation over seeds. */
 #ifndef GSA_RESULTS_H
 #define GSA_RESULTS_H
@@ -23,6 +26,8 @@ void gsa_results_release(gsa_results *results); /* NULL does nothing */
 void gsa_results_shorten(char *stack);
 /* Each line is an object that says its "task", or an error with file and line. */
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
+/* The result.json of one run and the settings in the config.ini beside it. */
+gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder, gsa_error *error);
 /* One line; takes the place of the same run. */
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
 /* Appends the line in one write, unless the same run stands there with the same figures; of two lines of one run the later one counts.
