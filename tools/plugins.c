@@ -11,8 +11,7 @@
 static const char *const places[] = { "topologies/" OWN, GSA_OWN_PLUGINS "/" OWN };
 enum { PLACES = sizeof places / sizeof *places };
 
-/* The place's path; 0 when this program's own cannot be told or is too long. */
-static int path_of(int place, char *path)
+int gsa_beside_program(const char *place, const char *name, char path[GSA_PATH_ROOM])
 {
     char program[GSA_PATH_ROOM];
     const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -21,8 +20,13 @@ static int path_of(int place, char *path)
     char *slash = strrchr(program, '/');
     if (!slash) return 0;
     *slash = 0;
-    const int used = snprintf(path, GSA_PATH_ROOM, "%s/%s", program, places[place]);
+    const int used = snprintf(path, GSA_PATH_ROOM, "%s/%s%s", program, place, name);
     return used > 0 && used < GSA_PATH_ROOM;
+}
+
+static int path_of(int place, char *path)
+{
+    return gsa_beside_program(places[place], "", path);
 }
 
 /* FOLDER/file.so, also with settings behind it (file.so:path=/a/b), as `gsa topology check` takes it. */

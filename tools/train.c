@@ -10,10 +10,14 @@ static gsa_status check(const gsa_args *args, gsa_error *error)
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
+    char path[GSA_PATH_ROOM];
+    const char *recipe = NULL;
     gsa_status status = check(args, error);
+    if (status == GSA_OK && gsa_args_operands(args))
+        status = gsa_find_recipe(gsa_args_operand(args, 0), path, &recipe, error);
     if (status != GSA_OK) return status;
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
-    gsa_train_options options = { .recipe = gsa_args_operands(args) ? gsa_args_operand(args, 0) : NULL,
+    gsa_train_options options = { .recipe = recipe,
                                   .out = gsa_args_text(args, "out"),
                                   .resume = gsa_args_text(args, "resume"),
                                   .device = gsa_args_text(args, "device"),
@@ -62,6 +66,8 @@ const gsa_verb gsa_verb_train = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes =
+        "RECIPE is an INI file, or the name of one that comes with the command, as sst5-star; its data are named by --set "
+        "and found from the current folder.\n"
         "The last line on stdout is one JSON object: task, test_mse or dev_accuracy and test_accuracy, seconds, "
         "tokens_per_second, parameters, seed, signature.\n"
         "With --seeds, --each or --results: one such line a run, and a last one that is the summary: mean, sd, min and max; "

@@ -63,9 +63,15 @@ void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
             "threads of the parallel loops; the bits do not depend on it"                                                   \
     }
 
+enum { GSA_PATH_ROOM = 4096 };
+/* The program's folder, '/', `place`, `name`; 0 where the folder cannot be told or the path is too long. */
+int gsa_beside_program(const char *place, const char *name, char path[GSA_PATH_ROOM]);
+/* A file as it stands, else a name without '/' among the recipes that come with the command; *found is `asked` or `path`. No such file
+ * and no such name: a sentence with the names. A path with '/' is left to who opens it. */
+gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const char **found, gsa_error *error);
+
 /* The plugins that come with the command: FILE.so of this program's installation or build tree is added to --plugin, unless one of
  * those, or an operand, has that file name. `path` holds GSA_PATH_ROOM bytes and must outlive args. */
-enum { GSA_PATH_ROOM = 4096 };
 gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
 /* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */
 void gsa_explain_own_plugins(gsa_error *error);

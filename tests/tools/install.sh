@@ -27,6 +27,13 @@ done
 grep -q '^star[*]2: loss [0-9.]*, 16960 numbers$' "$prefix/log"
 "$prefix/usr/bin/gsa" train "$prefix/usr/share/gsa/recipes/masked-summation-small.ini" --set train.max_steps=1 \
     --set task.train=32 --set task.dev=8 --set task.test=8 --out "$prefix/run" --quiet >"$prefix/log"
+# A recipe by its name, from a folder that has nothing to do with the installation; a wrong name is told the nearest one.
+mkdir "$prefix/elsewhere"
+(cd "$prefix/elsewhere" && ../usr/bin/gsa train masked-summation-small --set train.max_steps=1 --set task.train=32 \
+    --set task.dev=8 --set task.test=8 --quiet) >"$prefix/log"
+grep -q '"task": *"masked_summation"' "$prefix/log"
+if "$prefix/usr/bin/gsa" train sst5-sta --quiet 2>"$prefix/log"; then exit 1; fi
+grep -q "no file 'sst5-sta'.*the nearest is 'sst5-star'" "$prefix/log"
 "$prefix/use_model" "$prefix/run" >"$prefix/log"
 grep -q '"test_mse": [0-9.]*, .*"test_examples": 8' "$prefix/log"
 if "$prefix/use_model" "$prefix/nowhere" 2>"$prefix/log"; then exit 1; fi

@@ -127,7 +127,7 @@ static const row graph_rows[] = {
 };
 
 static const row recipe_rows[] = {
-    { { TRAIN, "missing.ini" }, 1, { "missing.ini", "No such file" }, NULL },
+    { { TRAIN, "missing.ini" }, 1, { "no file 'missing.ini'", "no recipe of that name", "sst5-star" }, NULL },
     { { TRAIN, "folder.dot" }, 1, { "folder.dot" }, NULL },
     { { TRAIN, "key.ini" }, 2, { "key.ini:4", "'hiden'", "'hidden'" }, NULL },
     { { TRAIN, "section.ini" }, 2, { "section.ini:3", "[modle]", "'model'" }, NULL },
