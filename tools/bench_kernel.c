@@ -228,15 +228,6 @@ static void explain_ways(const gsa_kernel_case *one, const gsa_attend_args *call
                       " swept range by range, %" PRId64 " one by one\n",
                       one->backend->name, call->edges->rows, ways.tiled, probe->lanes, ways.banded, ways.bundled, ways.swept,
                       ways.alone);
-    if (ways.nested)
-        gsa_output_format(out, "%" PRId64 " of those swept part the same sources by halves and go together forward\n",
-                          ways.nested);
-    if (ways.packed)
-        gsa_output_format(out,
-                          "%" PRId64
-                          " of those in tiles read so much that neighbours among them go together forward, head by head, "
-                          "with packed keys and values\n",
-                          ways.packed);
     if (ways.multiplied)
         gsa_output_format(out,
                           "forward %" PRId64 " of them go by matrix products instead, whole examples that read one run\n",

@@ -10,7 +10,6 @@
 #include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/kept.h"
 #include "kernels/cpu/spread.h"
-#include "kernels/cpu/tile_pack.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
@@ -222,23 +221,16 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     cpu_band band[QUADS];
     cpu_tile tile, behind;
     cpu_reading reading;
-    cpu_pack pack;
     cpu_spread_plan spread;
     if (GSA_CPU(dense_backward)(t, rows, first, last)) return;
     const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
     cpu_shelves shelves;
-    cpu_start_reading(&reading, first, last, 1), cpu_pack_start(&pack);
+    cpu_start_reading(&reading, first, last, 1);
     GSA_CPU(bundle_begin)(&shelves, t, first, last, sums);
     for (int64_t row = rows.first; row < end;) {
         if (GSA_CPU(bands_at)(t, row, end, swept, band)) {
             for (int i = 0; i < QUADS; i++) one_band(t, &band[i], first, last, sums, together ? &spread : NULL);
             row += LANES;
-            continue;
-        }
-        if (tiles && GSA_CPU(pack_find)(&pack, t->rooms, t, plan, row, end, last - first)) {
-            GSA_CPU(strips_backward_packed)(t, &pack, first, last, sums);
-            cpu_start_reading(&reading, first, last, 1);
-            row += (int64_t)pack.tiles * LANES;
             continue;
         }
         if (tiles && GSA_CPU(plan_tile)(plan, row, &tile)) {
@@ -253,7 +245,6 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
         }
         row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept, &shelves);
     }
-    GSA_CPU(pack_end)(&pack, t->rooms);
     GSA_CPU(bundle_end)(&shelves);
     if (sweep) GSA_CPU(sweep_backward)(t, &plan->sweeps, sweep - 1, first, last, sums);
 }
@@ -264,9 +255,7 @@ gsa_status GSA_CPU(attend_backward)(gsa_backend *b, const gsa_attend_args *args)
     if (ref_attend_check(b, "attend_backward", args, 1) != GSA_OK) return b->error.status;
     cpu_plan *plan = GSA_CPU(plan_of)(b, "attend_backward", &t);
     if (!plan) return b->error.status;
-    cpu_rooms rooms;
-    gsa_status status = GSA_CPU(rooms_make)(b, "attend_backward", &t, plan, PACK_LEAST, &rooms);
-    if (status == GSA_OK) status = ref_back(b, args, rows_heads, plan, &rooms);
+    const gsa_status status = ref_back(b, args, rows_heads, plan);
     GSA_CPU(plan_done)(b, args->edges, plan);
     return status;
 }

@@ -8,7 +8,6 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/edge_plan.h"
 #include "kernels/cpu/kept.h"
-#include "kernels/cpu/tile_pack.h"
 #include "kernels/cpu/tile_read.h"
 
 typedef struct forward_job {
@@ -18,7 +17,6 @@ typedef struct forward_job {
     int tiles;                   /* the call may work by tiles */
     int64_t segments, crossings; /* of sweeps, where the call may work by them */
     cpu_sweeping sweeping;
-    cpu_rooms rooms;
 } forward_job;
 
 /* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN shows in the sum. */
@@ -253,18 +251,6 @@ static void tile_rows(const ref_attend *t, int64_t row, const int32_t *swept, cp
     for (const int64_t end = row + LANES; row < end;) row = some_rows(t, row, end, swept, shelves);
 }
 
-/* Tiles that go together from `row` on; returns what comes next, `row` where there are none. */
-static int64_t some_tiles(const forward_job *job, int64_t row, int64_t end, cpu_pack *pack, const int32_t *swept,
-                          cpu_shelves *shelves)
-{
-    const ref_attend *t = &job->t;
-    const int tiles = job->tiles ? GSA_CPU(pack_find)(pack, &job->rooms, t, job->plan, row, end, t->heads) : 0;
-    const unsigned odd = tiles ? GSA_CPU(strips_forward_packed)(t, pack) : 0;
-    for (int i = 0; i < tiles; i++, row += LANES)
-        if (odd >> i & 1) tile_rows(t, row, swept, shelves);
-    return row;
-}
-
 static void forward_rows(const forward_job *job, int64_t item)
 {
     const ref_attend *t = &job->t;
@@ -274,10 +260,8 @@ static void forward_rows(const forward_job *job, int64_t item)
     cpu_tile tile, behind;
     cpu_reading reading;
     cpu_shelves shelves;
-    cpu_pack pack;
     gsa_rows block = { 0, 0 };
     int dense = 0;
-    cpu_pack_start(&pack);
     cpu_start_reading(&reading, 0, t->heads, 0);
     GSA_CPU(bundle_begin)(&shelves, t, 0, t->heads, NULL);
     for (int64_t row = cut(t, item * job->chunk), end = row; row < last;) {
@@ -294,18 +278,13 @@ static void forward_rows(const forward_job *job, int64_t item)
             row += LANES;
             continue;
         }
-        const int64_t next = some_tiles(job, row, end, &pack, swept, &shelves);
-        if (next > row) {
-            row = next;
-            cpu_start_reading(&reading, 0, t->heads, 0);
-        } else if (job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile)) {
+        if (job->tiles && GSA_CPU(plan_tile)(job->plan, row, &tile)) {
             cpu_read_tile(t, &tile, GSA_CPU(plan_tile)(job->plan, row + LANES, &behind) ? &behind : NULL, &reading);
             if (!GSA_CPU(tile_forward)(t, &tile, &reading)) tile_rows(t, row, swept, &shelves);
             row += LANES;
         } else if (swept && swept[row]) row++;
         else row = some_rows(t, row, end, swept, &shelves);
     }
-    GSA_CPU(pack_end)(&pack, &job->rooms);
     GSA_CPU(bundle_end)(&shelves);
     vec_stream_end();
 }
@@ -368,8 +347,7 @@ gsa_status GSA_CPU(attend_forward)(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
     job.plan = GSA_CPU(plan_of)(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    status = GSA_CPU(rooms_make)(b, "attend_forward", &job.t, job.plan, cpu_pack_forward(), &job.rooms);
-    if (status == GSA_OK) status = prepare_sweeps(b, &job);
+    status = prepare_sweeps(b, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
     GSA_CPU(plan_done)(b, args->edges, job.plan);

@@ -13,8 +13,6 @@ void gsa_cpu_emulated_fill(gsa_backend *b);
 typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
     int64_t tiled, banded, bundled, swept, alone;
     int64_t stripped; /* of those in tiles: by strips (tile_strip.h) */
-    int64_t packed;   /* of these, forward: where neighbours do so too and fit together, head by head with packed rows of K and V (tile_pack.h) */
-    int64_t nested;   /* of those swept: in nests, forward (sweep_nest.h) */
     int64_t multiplied; /* by the library's products, forward (dense.h): of all these */
 } gsa_cpu_ways;
 

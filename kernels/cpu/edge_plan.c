@@ -195,7 +195,6 @@ static int64_t close_up(const tiling *x)
         while (used < end) {
             const cpu_tile tile = tile_in(x->plan->tiles + used);
             x->plan->at[tile.row / LANES] = used;
-            if (tile.strips && tile.columns > x->plan->widest) x->plan->widest = tile.columns;
             used += bytes_of(&tile);
         }
     }
@@ -214,7 +213,6 @@ static int find_tiles(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
         plan->tiles = gsa_alloc(b->system, (size_t)bytes, 1);
     }
     const int made = plan->at && plan->tiles;
-    plan->widest = 0;
     if (made) {
         memset(plan->at, -1, (size_t)(e->rows / LANES + 1) * sizeof *plan->at);
         gsa_team_run(b->team, x.count, find_stretch, &x);

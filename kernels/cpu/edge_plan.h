@@ -8,7 +8,6 @@
 typedef struct cpu_plan {
     int64_t rows, runs, edges; /* of what it is about */
     int has_tiles, labelled;
-    int32_t widest; /* columns of a tile that has strips, at most */
     cpu_sweeps sweeps;
     int64_t *at; /* [rows / LANES + 1]: where the tile stands that begins in these LANES rows, -1: none does */
     char *tiles;

@@ -2,8 +2,7 @@
 #include "kernels/cpu/bundle.h"
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/sweep_nest.h"
-#include "kernels/cpu/tile_pack.h"
+#include "kernels/cpu/edge_plan.h"
 
 enum { CHAINS = 12 }; /* of additions that do not wait for one another */
 
@@ -58,8 +57,7 @@ static int64_t way_of(const ref_attend *t, const cpu_shelves *shelves, const int
     for (int r = 0; swept && r < LANES && row + r < last; r++) covered |= swept[row + r];
     if (GSA_CPU(bands_at)(t, row, last, swept, bands)) way = &ways->banded, rows = LANES;
     else if (!covered && cpu_tiles_serve(t) && GSA_CPU(tile_find)(t->edges, row, last, cpu_labelled(t), &room, &tile))
-        way = &ways->tiled, rows = LANES, ways->stripped += cpu_by_strips(t, &tile) ? LANES : 0,
-        ways->packed += cpu_packs(t, &tile, t->heads, cpu_pack_forward()) ? LANES : 0;
+        way = &ways->tiled, rows = LANES, ways->stripped += cpu_by_strips(t, &tile) ? LANES : 0;
     else if (cpu_bundled(shelves, row, 1)) way = &ways->bundled;
     else if (GSA_CPU(band_at)(t, row, last, swept, &band)) way = &ways->banded, rows = BAND_ROWS;
     else if (cpu_bundled(shelves, row, 0)) way = &ways->bundled;
@@ -81,7 +79,6 @@ static int ways_of(const gsa_attend_args *args, gsa_cpu_ways *ways)
     for (int64_t row = 0; row < args->edges->rows;)
         if (swept && swept[row]) ways->swept++, row++;
         else row += way_of(&t, &shelves, swept, row, ways);
-    ways->nested = swept && cpu_nests(&t) ? sweeps.nests * NEST_ROWS : 0;
     GSA_CPU(sweeps_release)(NULL, &sweeps);
     return 1;
 }

@@ -110,47 +110,6 @@ static void fill(const gsa_edges *e, cpu_sweeps *s)
     back(s->long_start, s->segments);
 }
 
-/* Where a row whose range starts among the NEST sources from `first` on stands in their nest, -1: it is of none. */
-static int nest_place(const gsa_run *run, int64_t first)
-{
-    const int64_t at = run->first - first;
-    if (run->count < 2 || run->count > NEST || (run->count & (run->count - 1)) || at % run->count || run->label_step != 0)
-        return -1;
-    return cpu_nest_level(__builtin_ctz((unsigned)run->count) - 1) + (int)(at / run->count);
-}
-
-/* Whether a nest begins with a step, behind which the sweep has another one: then it is the next of all. */
-static int find_nest(const gsa_edges *e, cpu_sweeps *s, const cpu_sweep *x, int64_t step)
-{
-    const int64_t first = x->first + (step - x->step) * STEP;
-    int64_t at[NEST_ROWS];
-    int found = 0;
-    for (int i = 0; i < NEST_ROWS; i++) at[i] = -1;
-    for (int64_t i = s->short_start[step]; i < s->short_start[step + 2]; i++) {
-        const int where = nest_place(cpu_range(e, s->short_row[i]), first);
-        if (where >= 0 && at[where] < 0) at[where] = i, found++;
-    }
-    if (found < NEST_ROWS) return 0;
-    cpu_nest *nest = &s->nest[s->nests++];
-    nest->kind = x->kind, nest->first = (int32_t)first;
-    for (int i = 0; i < NEST_ROWS; i++) nest->row[i] = s->short_row[at[i]], s->is_nested[at[i]] = 1;
-    return 1;
-}
-
-/* All nests, which AVX2 has no use for; 0 without memory. No row is in two of them. */
-static int find_nests(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
-{
-    if (LANES != 16) return 1;
-    s->step_nest = gsa_alloc_zero(system, (size_t)s->steps, sizeof *s->step_nest);
-    s->is_nested = gsa_alloc_zero(system, (size_t)s->shorts, sizeof *s->is_nested);
-    s->nest = gsa_alloc(system, (size_t)(s->shorts / NEST_ROWS), sizeof *s->nest);
-    if (!s->step_nest || !s->is_nested || !s->nest) return 0;
-    for (const cpu_sweep *x = s->sweep; x < s->sweep + s->count; x++)
-        for (int64_t step = x->step; x->first + (step + 1 - x->step) * STEP < x->end; step += 2)
-            if (find_nest(e, s, x, step)) s->step_nest[step] = (int32_t)s->nests;
-    return 1;
-}
-
 /* The sweeps of all blocks; 0 without memory. */
 static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
 {
@@ -191,15 +150,15 @@ int GSA_CPU(sweeps_make)(const gsa_system *system, const gsa_edges *e, cpu_sweep
     s->long_part = made ? gsa_alloc(system, (size_t)s->longs, sizeof *s->long_part) : NULL;
     s->crossing = made ? gsa_alloc(system, (size_t)s->crossings, sizeof *s->crossing) : NULL;
     made = s->short_row && s->long_part && s->crossing;
-    if (made) fill(e, s), made = find_nests(system, e, s);
+    if (made) fill(e, s);
     if (!made) GSA_CPU(sweeps_release)(system, s);
     return made;
 }
 
 void GSA_CPU(sweeps_release)(const gsa_system *system, cpu_sweeps *s)
 {
-    void *const owned[] = { s->sweep,         s->swept,    s->short_start, s->short_row, s->long_start, s->long_part,
-                            s->segment_sweep, s->crossing, s->is_nested,   s->step_nest, s->nest };
+    void *const owned[] = { s->sweep,      s->swept,     s->short_start,   s->short_row,
+                            s->long_start, s->long_part, s->segment_sweep, s->crossing };
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) gsa_release(system, owned[i]);
     *s = (cpu_sweeps){ 0 };
 }

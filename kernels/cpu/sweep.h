@@ -2,7 +2,7 @@
  *
  * Row after row, the spans of a tree read every token once a level, from memory once texts are long. A sweep goes over the sources
  * instead, PIECE of them at a time, and gives each piece to all rows that read of it: planes are passed through once, whatever the
- * number of levels. A range of up to PIECE sources is taken whole, where it, or its nest, starts; a longer one piece by piece, with
+ * number of levels. A range of up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with
  * its running maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in
  * groups: sweep_group.h). Pieces are counted from the first source of the sweep: how examples are batched changes none, nor does the
  * number of threads. */
@@ -31,21 +31,6 @@ typedef struct cpu_crossing { /* such a range in several segments: its slots fol
     int32_t row, slot, slots;
 } cpu_crossing;
 
-enum { NEST = 2 * STEP, NEST_LEVELS = 5, NEST_ROWS = NEST - 1 };
-
-/* Rows whose ranges part NEST sources by halves, again and again (sweep_nest.h): 16 of two sources, 8 of four, ..., one of all; of one label
- * each. They are also among the short rows of their steps. */
-typedef struct cpu_nest {
-    int32_t kind, first; /* the first source */
-    int32_t row[NEST_ROWS];
-} cpu_nest;
-
-/* Where the rows of 2 << level sources start among a nest's. */
-static inline int cpu_nest_level(int level)
-{
-    return NEST - (NEST >> level);
-}
-
 typedef struct cpu_sweep { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
@@ -54,15 +39,12 @@ typedef struct cpu_sweep { /* of the rows of one example and kind */
 } cpu_sweep;
 
 typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
-    int64_t count, steps, segments, shorts, longs, slots, crossings, nests;
+    int64_t count, steps, segments, shorts, longs, slots, crossings;
     int64_t shared; /* slots 0 .. shared-1 are those of crossing ranges */
     cpu_sweep *sweep;
     int32_t *swept;         /* [rows] of the edges: 1 + the sweep that has the row, or 0 */
     int64_t *short_start;   /* [steps + 1] of short_row, by the step where a range starts */
     int32_t *short_row;     /* ascending in a step */
-    uint8_t *is_nested;     /* [shorts]; these three: with 16 lanes */
-    int32_t *step_nest;     /* [steps]: 1 + the nest that begins there, or 0 */
-    cpu_nest *nest;         /* [nests] */
     int64_t *long_start;    /* [segments + 1] of long_part */
     cpu_long *long_part;    /* ascending in a segment */
     int32_t *segment_sweep; /* [segments] */

@@ -4,7 +4,6 @@
 #include "kernels/cpu/sweep_batch.h"
 #include "kernels/cpu/sweep_four.h"
 #include "kernels/cpu/sweep_group.h"
-#include "kernels/cpu/sweep_nest.h"
 #include "kernels/cpu/tile_read.h"
 
 enum {
@@ -189,23 +188,6 @@ static void forward_rest(forward_piece *p)
         for (int i = 0; i < p->fours.waiting[places]; i++) forward_short(p, p->fours.row[places][i]);
 }
 
-/* The nest that begins with a step, NULL: none does, or the sweep has no such step before `end`. */
-static const cpu_nest *nest_of(const cpu_sweeps *s, int64_t step, int64_t end)
-{
-    return step < end && s->step_nest[step] ? &s->nest[s->step_nest[step] - 1] : NULL;
-}
-
-/* The short rows that start in a step; a nest that begins with it takes those of the next one, too. The sweep's steps end before `end`. */
-static void forward_step(forward_piece *p, int64_t step, int64_t end)
-{
-    const cpu_sweeps *s = p->x->sweeps;
-    const int nests = cpu_nests(p->t);
-    const cpu_nest *nest = nests ? nest_of(s, step, end) : NULL;
-    if (nest) GSA_CPU(nest_forward)(p->t, nest, nest_of(s, step + NEST / STEP, end));
-    for (int64_t i = s->short_start[step]; i < s->short_start[step + 1]; i++)
-        if (!nests || !s->is_nested[i]) forward_some(p, s->short_row[i]);
-}
-
 /* Notes what the next piece reads, whose steps begin with `step`: it is asked for while this one is worked on, in the order of addresses
  * (docs/kernels-tried.md: what memory gives). */
 static void want_next(forward_piece *p, const cpu_sweep *sweep, int64_t last, int64_t step, int64_t longs)
@@ -228,7 +210,6 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
     const cpu_sweep *sweep = &s->sweep[s->segment_sweep[segment]];
     const stretch all = stretch_of(sweep, segment);
     const int batches = cpu_batches(t);
-    const int64_t end_step = sweep->step + (sweep->end - sweep->first + STEP - 1) / STEP;
     int64_t step = all.step;
     int asked = 0;
     forward_piece p = { .t = t, .x = x, .segment = all.first };
@@ -249,7 +230,8 @@ void GSA_CPU(sweep_forward)(const ref_attend *t, const cpu_sweeping *x, int64_t 
             p.ahead = 0;
         }
         for (int64_t from = p.from; from < p.end; from += STEP) {
-            forward_step(&p, step + (from - p.from) / STEP, end_step);
+            const int64_t at = step + (from - p.from) / STEP;
+            for (int64_t i = s->short_start[at]; i < s->short_start[at + 1]; i++) forward_some(&p, s->short_row[i]);
             if (p.batch.vectors >= BATCH_ENOUGH) GSA_CPU(batch_forward)(&p.batch);
         }
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)

@@ -94,7 +94,6 @@ typedef struct cpu_columns { /* at most BLOCK columns of a tile */
 
 typedef struct cpu_reading cpu_reading; /* tile_read.h */
 struct cpu_kept_tile;                   /* kept.h */
-struct cpu_pack;                        /* tile_pack.h */
 
 /* 1 when a tile starts at `row` and pays: then it stands in `room`. Rows from `last` on are another's. */
 int GSA_CPU(tile_find)(const gsa_edges *e, int64_t row, int64_t last, int labelled, cpu_tile_room *room, cpu_tile *tile);
@@ -150,16 +149,11 @@ int GSA_CPU(tile_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading
 
 int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading); /* by its strips */
 
-/* The same of tiles that go together, by their strips (tile_pack.h): bit i where tile i has met something that is not finite. */
-unsigned GSA_CPU(strips_forward_packed)(const ref_attend *t, const struct cpu_pack *pack);
-
 /* The backward pass of a tile for the heads that are read. */
 void GSA_CPU(tile_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading, const ref_label_sums *sums);
 
 void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_reading *reading,
                               const ref_label_sums *sums); /* by its strips */
-void GSA_CPU(strips_backward_packed)(const ref_attend *t, const struct cpu_pack *pack, int32_t first, int32_t last,
-                                    const ref_label_sums *sums); /* of tiles that go together */
 
 /* The same edge by edge for one head and some columns, where something is not finite: what a row does not read must not reach it. `kept`
  * where there is dropout. */

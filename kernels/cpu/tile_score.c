@@ -147,19 +147,15 @@ static void look_up(cpu_strips *x, const cpu_strip *strip)
     }
 }
 
-void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, const cpu_pack *pack, cpu_soon *soon)
+void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, cpu_soon *soon)
 {
-    const int64_t stride = pack ? pack->stride : t->width;
     x->t = t, x->tile = tile, x->soon = soon;
     if (t->r) cpu_tile_vectors(t, tile, x->r);
     for (int i = 0; i < tile->clusters; i++) {
         const cpu_cluster *cluster = &tile->cluster[i];
         const gsa_part *part = &t->args->parts[cluster->kind];
-        const int64_t place = pack ? GSA_CPU(pack_place)(pack, cluster) : cluster->first * t->width;
-        const float *k = (pack ? pack->plane[0] : (const float *)part->k) + place,
-                    *v = (pack ? pack->plane[1] : (const float *)part->v) + place;
-        for (int64_t c = cluster->column, n = 0; n <= (int64_t)cluster->last - cluster->first; c++, n++)
-            x->k[c] = k + n * stride, x->v[c] = v + n * stride;
+        for (int64_t source = cluster->first, c = cluster->column; source <= cluster->last; source++, c++)
+            x->k[c] = (const float *)part->k + source * t->width, x->v[c] = (const float *)part->v + source * t->width;
     }
 }
 

@@ -6,7 +6,7 @@
 #ifndef GSA_CPU_TILE_STRIP_H
 #define GSA_CPU_TILE_STRIP_H
 #include "kernels/cpu/band.h"
-#include "kernels/cpu/tile_pack.h"
+#include "kernels/cpu/tile.h"
 
 enum {
     STRIP = 4,                      /* rows */
@@ -18,15 +18,15 @@ typedef struct cpu_strips {
     const cpu_tile *tile;
     cpu_soon *soon; /* asked for a portion with each vector of scores */
     int32_t head;
-    int64_t at; /* of the head in a row of k and v: 0 where these are packed */
+    int64_t at; /* of the head in a row of k and v */
     const float *k[TILE_PLACED], *v[TILE_PLACED], *r[TILE_LABELS]; /* rows of columns, label vectors */
     const float *own[TILE_LABELS];                                 /* vectors of a strip's wanted labels */
     float of[TILE_LABELS];                                         /* what wanted labels' biases add to a strip's scores, */
     float more[4 * (TILE_PLACED + QUADS)];                         /* and where */
 } cpu_strips;
 
-/* Of the tile, for all heads; `pack`: for the head that is packed. */
-void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, const cpu_pack *pack, cpu_soon *soon);
+/* Of the tile, for all heads. */
+void GSA_CPU(strips_begin)(cpu_strips *x, const ref_attend *t, const cpu_tile *tile, cpu_soon *soon);
 
 /* s[place][row] of strip g for the head x->head: scale q.(k + r_l) + b_l, -inf where there is no edge. Returns each row's largest, at least
  * -FLT_MAX, in all quads. */

@@ -18,7 +18,7 @@ enum {
 typedef struct back_strips {
     cpu_strips in;
     const cpu_kept_tile *kept; /* where there is dropout */
-    int64_t at;                /* of the head in a row of the planes, be k and v packed or not */
+    int64_t at;                /* of the head in a row of the planes */
     _Alignas(64) float q[LANES * PACKED], dout[LANES * PACKED]; /* q is scaled */
     _Alignas(64) float p[SCORES_ROOM], ds[SCORES_ROOM];         /* of one strip after another; s and g first */
     int32_t found[TILE_PLACED][QUADS];                          /* where p and ds of a column and of row r stand, less r */
@@ -301,9 +301,9 @@ static void find_scores(back_strips *x)
     memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
 }
 
-static void begin_tile(back_strips *x, const ref_attend *t, const cpu_tile *tile, const cpu_pack *pack, cpu_soon *soon)
+static void begin_tile(back_strips *x, const ref_attend *t, const cpu_tile *tile, cpu_soon *soon)
 {
-    GSA_CPU(strips_begin)(&x->in, t, tile, pack, soon);
+    GSA_CPU(strips_begin)(&x->in, t, tile, soon);
     x->packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
     find_given(x);
     find_scores(x);
@@ -314,27 +314,10 @@ void GSA_CPU(strips_backward)(const ref_attend *t, const cpu_tile *tile, cpu_rea
     cpu_kept_tile kept;
     back_strips x;
     x.kept = &kept;
-    begin_tile(&x, t, tile, NULL, &reading->soon);
+    begin_tile(&x, t, tile, &reading->soon);
     for (x.in.head = reading->first; x.in.head < reading->last; x.in.head++) {
         x.at = x.in.at = (int64_t)x.in.head * t->dim;
         if (t->drop.on && x.in.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.in.head, &kept);
         if (!backward_head(&x, sums)) by_rows(&x, sums);
-    }
-}
-
-void GSA_CPU(strips_backward_packed)(const ref_attend *t, const cpu_pack *pack, int32_t first, int32_t last,
-                                     const ref_label_sums *sums)
-{
-    back_strips x;
-    cpu_soon none;
-    cpu_soon_start(&none, t->width, 0);
-    x.kept = NULL, x.in.at = 0;
-    for (x.in.head = first; x.in.head < last; x.in.head++) {
-        x.at = (int64_t)x.in.head * t->dim;
-        GSA_CPU(pack_head)(pack, t, x.at);
-        for (int i = 0; i < pack->tiles; i++) {
-            begin_tile(&x, t, &pack->tile[i], pack, &none);
-            if (!backward_head(&x, sums)) by_rows(&x, sums);
-        }
     }
 }

@@ -109,7 +109,7 @@ int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
 {
     cpu_kept_tile kept;
     cpu_strips x;
-    GSA_CPU(strips_begin)(&x, t, tile, NULL, &reading->soon);
+    GSA_CPU(strips_begin)(&x, t, tile, &reading->soon);
     for (x.head = 0; x.head < t->heads; x.head++) {
         x.at = (int64_t)x.head * t->dim;
         if (t->drop.on && x.head % KEPT_HEADS == 0) GSA_CPU(kept_tile)(t, tile, x.head, &kept);
@@ -117,22 +117,4 @@ int GSA_CPU(strips_forward)(const ref_attend *t, const cpu_tile *tile, cpu_readi
             if (!forward_strip(&x, &kept, g)) return 0;
     }
     return 1;
-}
-
-unsigned GSA_CPU(strips_forward_packed)(const ref_attend *t, const cpu_pack *pack)
-{
-    unsigned odd = 0;
-    cpu_strips x;
-    cpu_soon none;
-    cpu_soon_start(&none, t->width, 0);
-    x.at = 0;
-    for (x.head = 0; x.head < t->heads; x.head++) {
-        GSA_CPU(pack_head)(pack, t, (int64_t)x.head * t->dim);
-        for (int i = 0; i < pack->tiles; i++) {
-            GSA_CPU(strips_begin)(&x, t, &pack->tile[i], pack, &none);
-            for (int g = 0; g < x.tile->strips && !(odd >> i & 1); g++)
-                if (!forward_strip(&x, NULL, g)) odd |= 1u << i;
-        }
-    }
-    return odd;
 }

@@ -12,7 +12,7 @@ typedef struct ref_attend {
     real scale;
     const real *r, *bias; /* [labels, dim], [labels, heads] or NULL */
     ref_drop drop;
-    const void *plan, *rooms; /* for a level of cpu: of the edges; of its threads */
+    const void *plan; /* for a level of cpu: of the edges */
 } ref_attend;
 
 /* One block with its rows of K and V. */

@@ -72,7 +72,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
 
 static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
 {
-    return ref_back(b, args, rows_heads, NULL, NULL);
+    return ref_back(b, args, rows_heads, NULL);
 }
 
 void GSA_REF(fill_attend_backward)(gsa_backend *b)

@@ -129,16 +129,15 @@ static inline void ref_add_label_sums(const ref_back_job *job)
     }
 }
 
-/* The whole pass over the edges. `plan` is what rows_heads knows of them beforehand, `rooms` memory of its threads. */
-static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_rows_heads *rows_heads, const void *plan,
-                                  const void *rooms)
+/* The whole pass over the edges. `plan` is what rows_heads knows of them beforehand. */
+static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_rows_heads *rows_heads, const void *plan)
 {
     gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
     if (status != GSA_OK) return status;
     ref_back_job job = { .t = ref_attend_of(args), .rows_heads = rows_heads };
     if (args->edges->rows == 0 || args->edges->source_scale == 0) ref_clear_sources(&job.t);
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    job.t.plan = plan, job.t.rooms = rooms;
+    job.t.plan = plan;
     status = ref_back_cut(b, &job);
     if (status != GSA_OK) return status;
     gsa_team_run(b->team, job.chunks * job.groups, ref_back_item, &job);

@@ -86,7 +86,6 @@ static void ref_release(gsa_backend *b)
     gsa_ref_state *state = b->state;
     gsa_team_release(b->team);
     aligned_release(system, state->scratch);
-    aligned_release(system, state->rooms);
     gsa_release(system, state);
     gsa_release(system, b);
 }
@@ -102,34 +101,22 @@ void gsa_ref_fill_memory(gsa_backend *b)
     b->zero_fill = ref_zero_fill;
 }
 
-/* `at` and `held`, what is kept and its bytes, become count * size bytes at least. */
-static void *grow(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at, int64_t *held)
+void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size)
 {
+    gsa_ref_state *state = b->state;
     int64_t bytes;
     if (!gsa_mul(count, size, &bytes)) {
         gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
                  (long long)size);
         return NULL;
     }
-    if (*at != NULL && bytes <= *held) return *at;
-    aligned_release(b->system, *at);
-    *held = 0;
-    *at = aligned_alloc_from(b->system, bytes, 0);
-    if (*at == NULL) gsa_out_of_memory(&b->error, op, bytes);
-    else *held = bytes;
-    return *at;
-}
-
-void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size)
-{
-    gsa_ref_state *state = b->state;
-    return grow(b, op, count, size, &state->scratch, &state->scratch_bytes);
-}
-
-void *gsa_ref_rooms(gsa_backend *b, const char *op, int64_t count, int64_t size)
-{
-    gsa_ref_state *state = b->state;
-    return grow(b, op, count, size, &state->rooms, &state->room_bytes);
+    if (state->scratch != NULL && bytes <= state->scratch_bytes) return state->scratch;
+    aligned_release(b->system, state->scratch);
+    state->scratch_bytes = 0;
+    state->scratch = aligned_alloc_from(b->system, bytes, 0);
+    if (state->scratch == NULL) gsa_out_of_memory(&b->error, op, bytes);
+    else state->scratch_bytes = bytes;
+    return state->scratch;
 }
 
 gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols)

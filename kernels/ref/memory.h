@@ -6,8 +6,6 @@
 typedef struct gsa_ref_state {
     void *scratch; /* grows only; lives until release. One op at a time uses it */
     int64_t scratch_bytes;
-    void *rooms; /* likewise: of threads, beside the scratch */
-    int64_t room_bytes;
     uint32_t large; /* blocks that were handed out */
 } gsa_ref_state;
 
@@ -19,7 +17,6 @@ void gsa_ref32_avx512_fill(gsa_backend *b);
 
 /* At least count * size bytes, 64-byte aligned, not cleared; NULL: b->error says why. */
 void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size);
-void *gsa_ref_rooms(gsa_backend *b, const char *op, int64_t count, int64_t size); /* other memory than the scratch */
 
 /* Sizes are not negative and their product is an int64; else a sentence. */
 gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);

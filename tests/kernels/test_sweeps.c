@@ -1,5 +1,5 @@
 /* Rows of a sweep that read all sources of a piece go four, two or one at a time, short ones with three others of their length: whatever
- * their number, each gets what it would get alone. Those that part NEST sources by halves go in nests (kernels/cpu/sweep_nest.h). */
+ * their number, each gets what it would get alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,27 +27,25 @@ static const struct pattern {
     int32_t sources;
     int32_t between; /* rows of two edges behind each of the others: rows that stand side by side would be tiles */
     int tree;        /* spans of 2, 4, ..., 64 sources, level by level, and what is wrong with some */
-    int64_t nested;  /* rows in nests */
     reading of[8];
 } patterns[] = {
-    { "one", 300, 12, NO_TREE, 0, { { 0, 300, 1 }, { 8, 3, 7 }, { 3, 2, 4 } } },
-    { "two", 300, 12, NO_TREE, 0, { { 0, 300, 2 }, { 64, 64, 1 }, { 11, 1, 9 } } },
-    { "three", 320, 12, NO_TREE, 0, { { 0, 320, 3 }, { 128, 64, 3 }, { 256, 32, 5 }, { 16, 17, 4 } } },
-    { "unaligned", 333, 12, NO_TREE, 0, { { 7, 320, 5 }, { 130, 190, 3 }, { 63, 65, 2 }, { 31, 33, 6 }, { 99, 16, 5 } } },
+    { "one", 300, 12, NO_TREE, { { 0, 300, 1 }, { 8, 3, 7 }, { 3, 2, 4 } } },
+    { "two", 300, 12, NO_TREE, { { 0, 300, 2 }, { 64, 64, 1 }, { 11, 1, 9 } } },
+    { "three", 320, 12, NO_TREE, { { 0, 320, 3 }, { 128, 64, 3 }, { 256, 32, 5 }, { 16, 17, 4 } } },
+    { "unaligned", 333, 12, NO_TREE, { { 7, 320, 5 }, { 130, 190, 3 }, { 63, 65, 2 }, { 31, 33, 6 }, { 99, 16, 5 } } },
     { "segments",
       1400,
       12,
       NO_TREE,
-      0,
       { { 0, 1400, 6 }, { 1000, 200, 3 }, { 1024, 64, 4 }, { 5, 1300, 1 }, { 1384, 16, 8 } } },
-    { "far apart", 1400, 12, NO_TREE, 0, { { 0, 1400, 2 }, { 700, 64, 2 }, { 300, 4, 1 } } },
-    { "many at once", 400, 0, NO_TREE, 0, { { 0, 48, 75 }, { 390, 2, 75 }, { 144, 256, 75 }, { 100, 6, 75 } } },
-    { "tree", 320, 0, WHOLE, 310, { { 0 } } },
-    { "tree of two segments", 1056, 0, WHOLE, 1023, { { 0 } } },
-    { "tree that ends inside of a nest", 306, 0, WHOLE, 279, { { 0 } } },
-    { "tree whose second nest lacks a row", 288, 0, GAP, 248, { { 0 } } },
-    { "tree whose third nest has one twice", 288, 0, TWICE, 279, { { 0 } } },
-    { "tree with a row whose labels change", 288, 0, CHANGES, 248, { { 0 } } },
+    { "far apart", 1400, 12, NO_TREE, { { 0, 1400, 2 }, { 700, 64, 2 }, { 300, 4, 1 } } },
+    { "many at once", 400, 0, NO_TREE, { { 0, 48, 75 }, { 390, 2, 75 }, { 144, 256, 75 }, { 100, 6, 75 } } },
+    { "tree", 320, 0, WHOLE, { { 0 } } },
+    { "tree of two segments", 1056, 0, WHOLE, { { 0 } } },
+    { "tree that ends inside of a span", 306, 0, WHOLE, { { 0 } } },
+    { "tree that lacks a row", 288, 0, GAP, { { 0 } } },
+    { "tree that has a row twice", 288, 0, TWICE, { { 0 } } },
+    { "tree with a row whose labels change", 288, 0, CHANGES, { { 0 } } },
 };
 
 static void make_span(rig *r, int32_t example, int32_t local, gsa_run run)
@@ -199,7 +197,6 @@ static void attend(planes *x, const struct pattern *p, call c)
                                    .dq = x->dq };
     ck_assert(gsa_cpu_probe_of(c.level)->ways(&args, &ways));
     ck_assert_int_eq(ways.swept, r.maker.view.rows);
-    ck_assert_int_eq(ways.nested, c.level == GSA_CPU_AVX2 ? 0 : p->nested * c.examples);
     level_rig_attend(&r, &args);
     level_rig_end(&r);
 }
@@ -308,7 +305,7 @@ START_TEST(rows_keep_to_their_sources)
 }
 END_TEST
 
-/* ---- nests --------------------------------------------------------------------------------------------------------------------- */
+/* ---- trees --------------------------------------------------------------------------------------------------------------------- */
 
 static const struct pattern *tree_pattern(void)
 {
@@ -461,10 +458,10 @@ int main(int argc, char **argv)
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(shapes)) };
     static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
     static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, GSA_COUNT(patterns) * GSA_COUNT(bits_dim)) };
-    static const gsa_test nests[] = { GSA_LOOP(outputs_past_the_caches, GSA_COUNT(level)),
+    static const gsa_test trees[] = { GSA_LOOP(outputs_past_the_caches, GSA_COUNT(level)),
                                       GSA_LOOP(examples_in_any_order, GSA_COUNT(level)),
                                       GSA_LOOP(memory_that_is_not_there_is_told_of, GSA_COUNT(level)) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 60), GSA_CASE("bits", bits, 60), GSA_CASE("odd", odd, 60),
-                                      GSA_CASE("nests", nests, 60) };
+                                      GSA_CASE("trees", trees, 60) };
     return gsa_run_suite("cpu_sweeps", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,6 +1,5 @@
-/* Tiles of the cpu backend that go together, head by head with packed rows of K and V (kernels/cpu/tile_pack.h): the same bits as each head
- * alone, which never is packed; for any number of threads, and in any batch, also where tiles and bands take turns; what is not finite stays
- * with the rows that read it; and memory that is not there is told of. */
+/* Many heads of no whole vectors in tiles of the cpu backend: each head has the bits that it has alone; for any number of threads, and in any
+ * batch, also where tiles and bands take turns; what is not finite stays with the rows that read it; and memory that is not there is told of. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "support/thin.h"
@@ -8,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 40 heads of 50, which are no whole vectors: the rows of K and V of 98 columns are fewer than 3 2^19 bytes, of 99 more (cpu_pack_forward).
- * Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
-enum { HEADS = 40, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
+/* Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
+enum { HEADS = 20, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
 
 typedef struct planes { /* of `heads` heads; parts[kind][example][source] */
@@ -132,8 +130,8 @@ static void point(arguments *a, planes *x, const rig *r, int32_t first, int patt
                                  .dlabel_bias = labelled ? x->db : NULL };
 }
 
-/* Both passes. `packed`: whether tiles are to go together. */
-static void attend(planes *x, int at, int threads, int32_t first, int pattern, int kept, int packed)
+/* Both passes. */
+static void attend(planes *x, int at, int threads, int32_t first, int pattern, int kept)
 {
     static arguments a;
     rig r = level_rig(level[at], threads);
@@ -143,7 +141,6 @@ static void attend(planes *x, int at, int threads, int32_t first, int pattern, i
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&a.args, &ways));
     if (pattern == BANDS) ck_assert_int_eq(ways.banded, 32 * x->examples);
     else ck_assert_int_eq(ways.stripped, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
-    ck_assert_int_eq(ways.packed, packed ? ways.stripped : 0);
     level_rig_attend(&r, &a.args);
     level_rig_end(&r);
 }
@@ -162,10 +159,10 @@ START_TEST(heads_are_as_alone)
     if (!gsa_cpu_has(level[at])) return;
     planes all = planes_new(HEADS, 1);
     double dr[LABELS * DIM] = { 0 };
-    fill(&all, 0), attend(&all, at, 1, 0, pattern, kept, 1);
+    fill(&all, 0), attend(&all, at, 1, 0, pattern, kept);
     for (int32_t h = 0; h < HEADS; h++) {
         planes one = planes_new(1, 1);
-        fill(&one, h), attend(&one, at, 1, h, pattern, kept, 0);
+        fill(&one, h), attend(&one, at, 1, h, pattern, kept);
         ck_assert_msg(same_head(all.out, one.out, ROWS, h), "out of head %d", h);
         ck_assert_msg(same_head(all.dq, one.dq, ROWS, h), "dq of head %d", h);
         for (int r = 0; r < ROWS; r++) ck_assert_msg(all.lse[r * HEADS + h] == one.lse[r], "lse of head %d", h);
@@ -193,11 +190,11 @@ START_TEST(nothing_changes_a_bit)
     const int at = _i / PATTERNS, pattern = _i % PATTERNS;
     if (!gsa_cpu_has(level[at])) return;
     planes want = planes_new(HEADS, 1);
-    fill(&want, 0), attend(&want, at, 1, 0, pattern, 0, 1);
+    fill(&want, 0), attend(&want, at, 1, 0, pattern, 0);
     for (int i = 0; i < GSA_COUNT(threads); i += GSA_THIN(2))
         for (int32_t examples = 1; examples <= MOST; examples += MOST - 1) {
             planes x = planes_new(HEADS, examples);
-            fill(&x, 0), attend(&x, at, threads[i], 0, pattern, 0, 1);
+            fill(&x, 0), attend(&x, at, threads[i], 0, pattern, 0);
             for (int32_t e = 0; e < examples; e++) {
                 ck_assert_msg(same_rows(x.out, want.out, e, ROWS), "out, %d threads, example %d", threads[i], e);
                 ck_assert_msg(same_rows(x.dq, want.dq, e, ROWS), "dq, %d threads, example %d", threads[i], e);
@@ -243,11 +240,11 @@ START_TEST(rows_keep_to_their_sources)
     if (!gsa_cpu_has(level[at])) return;
     planes clean = planes_new(HEADS, 1), x = planes_new(HEADS, 1);
     int odd = 0, even = 0, given = 0;
-    fill(&clean, 0), attend(&clean, at, 1, 0, LABELLED, 0, 1);
+    fill(&clean, 0), attend(&clean, at, 1, 0, LABELLED, 0);
     fill(&x, 0);
     float *const plane[TAINTS] = { x.v[0], x.k[0], x.dout };
     plane[taint][TAINTED * WIDTH + TAINTED_HEAD * DIM + 5] = INFINITY;
-    attend(&x, at, 1, 0, LABELLED, 0, 1);
+    attend(&x, at, 1, 0, LABELLED, 0);
     for (int32_t row = 0; row < ROWS; row++) {
         const int may = may_differ(row, taint), bad = differs(x.out, clean.out, row) || differs(x.dq, clean.dq, row);
         odd += bad, even += !may;
@@ -310,5 +307,5 @@ int main(int argc, char **argv)
     static const gsa_test memory[] = { GSA_LOOP(memory_that_is_not_there_is_told_of, LEVELS) };
     static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("odd", odd, 120),
                                       GSA_CASE("memory", memory, 120) };
-    return gsa_run_suite("cpu_packs", cases, GSA_COUNT(cases), argc, argv);
+    return gsa_run_suite("cpu_heads", cases, GSA_COUNT(cases), argc, argv);
 }
