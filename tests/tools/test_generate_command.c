@@ -73,6 +73,23 @@ START_TEST(texts)
 }
 END_TEST
 
+/* With its defaults, 200 tokens, a model of 32 positions goes on, and says what it reads. */
+START_TEST(defaults_of_a_short_model)
+{
+    static const char says[] =
+        "texts grow longer than the 32 positions that the model has learned: beyond, a token is drawn "
+        "from the 16 to 32 tokens before it\n";
+    train();
+    run(ARGS("generate", "--model", "model", "--prompt", "the ", "--raw"), NULL);
+    ck_assert_msg(strstr(ran.err, says) && strstr(ran.err, "then 200 tokens, "), "%s", ran.err);
+    run(ARGS("generate", "--model", "model", "--tokens", "30"), "the\ncat sat on the mat and the dog sat too\nthe\n");
+    ck_assert_msg(strstr(ran.err, says) && !strstr(strstr(ran.err, says) + 1, says), "%s", ran.err); /* once */
+    run(ARGS("generate", "--model", "model", "--prompt", "the ", "--tokens", "27"), NULL);
+    ck_assert_ptr_null(strstr(ran.err, "positions"));
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(asked_wrongly)
 {
     train();
@@ -85,8 +102,6 @@ START_TEST(asked_wrongly)
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--temperature", "warm"), 2,
            "'--temperature' is 'warm', expected a number from 0 to 1000000");
     refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--top-p", "0"), 2, "'--top-p' is '0'");
-    refuse(ARGS("generate", "--model", "model", "--prompt", "x", "--tokens", "33"), 1,
-           "34 tokens in all, but the model has learned 32 positions");
     refuse(ARGS("generate", "--model", "endless", "--prompt", "x", "--tokens", "2000000000"), 1,
            "2000000001 tokens in all are too many to generate: topology 'window', length 2000000002: 2000000002 nodes of "
            "input and memory, the limit is 16777216");
@@ -122,7 +137,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test text_tests[] = { GSA_TEST(texts), GSA_TEST(asked_wrongly) };
+    static const gsa_test text_tests[] = { GSA_TEST(texts), GSA_TEST(defaults_of_a_short_model), GSA_TEST(asked_wrongly) };
     static const gsa_test bench_tests[] = { GSA_TEST(what_a_token_costs) };
     static const gsa_case cases[] = { GSA_CASE("texts", text_tests, 120), GSA_CASE("bench", bench_tests, 60) };
     return gsa_run_suite("generate_command", cases, GSA_COUNT(cases), argc, argv);

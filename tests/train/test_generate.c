@@ -8,6 +8,7 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/guard.h"
+#include "train/apply.h"
 #include "train/decode/beam.h"
 #include "train/decode/generate.h"
 #include "train/decode/language.h"
@@ -403,6 +404,43 @@ static char *texts_of(rig *r, const gsa_generate_options *how, const char *input
     return gsa_get_file(out, &count);
 }
 
+/* Greedy, by whole passes over what a model of `most` positions reads: a token more than that leaves the last half. */
+static void slide_slowly(rig *r, const char *prompt, int64_t tokens, int32_t most, char *wanted)
+{
+    gsa_session session;
+    char model[300];
+    int32_t window[64] = { 0 }, held = 0, *id, outputs, top;
+    int64_t count;
+    snprintf(model, sizeof model, "%s", gsa_scratch_path(&r->scratch, "run"));
+    const gsa_apply_options apply = { .model = model, .threads = 1, .backend = r->backend };
+    ck_assert_int_eq(gsa_apply_open(gsa_system_default(), &apply, 0, &session, &r->error), GSA_OK);
+    const gsa_units *units = gsa_language_units(session.self);
+    gsa_written own = { .units = units };
+    outputs = session.model.plan.outputs;
+    double *logits = malloc((size_t)outputs * sizeof *logits);
+    ck_assert_int_eq(gsa_language_ids(session.self, prompt, (int64_t)strlen(prompt), &id, &count, &r->error), GSA_OK);
+    for (int64_t i = -1; i < count + tokens; i++) {
+        if (i >= count) {
+            ck_assert_int_eq(gsa_language_next(&session, window, held, logits, &r->error), GSA_OK);
+            top = GSA_WORD_UNKNOWN + 1 - units->first_class;
+            for (int32_t c = top; c < outputs; c++) top = logits[c] > logits[top] ? c : top;
+            top += units->first_class;
+        } else top = i < 0 ? units->line_end : id[i];
+        if (i >= 0) ck_assert_int_eq(gsa_written_token(gsa_system_default(), &own, top, &r->error), GSA_OK);
+        if (held == most) {
+            held = most / 2 - 1;
+            memmove(window, window + most - held, (size_t)held * sizeof *window);
+        }
+        window[held++] = top;
+    }
+    ck_assert_int_eq(gsa_written_end(gsa_system_default(), &own, &r->error), GSA_OK);
+    snprintf(wanted, 256, "%.*s%s", (int)own.bytes, own.text, own.text[own.bytes - 1] == '\n' ? "" : "\n");
+    gsa_written_release(gsa_system_default(), &own);
+    gsa_release(gsa_system_default(), id);
+    free(logits);
+    gsa_session_release(&session);
+}
+
 static void train_text(rig *r, const char *tokens)
 {
     static char sets[3][300];
@@ -437,6 +475,37 @@ START_TEST(a_text_does_not_hang_on_others)
     char *same = texts_of(&r, &how, NULL);
     ck_assert_str_eq(greedy, same);
     free(three), free(again), free(one), free(other), free(greedy), free(same);
+    rig_close(&r);
+}
+END_TEST
+
+/* Whatever part of a text is the prompt: as if it had come token by token. */
+START_TEST(texts_slide_over_learned_positions)
+{
+    static const char *const prompts[] = { "the ", "the cat sat on the mat and the dog" };
+    rig r;
+    char wanted[256];
+    rig_open(&r, recipe, GSA_F64, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "text.txt"), text, sizeof text - 1);
+    r.data[0] = r.data[1] = "text.txt";
+    rig_set(&r, "model.encoder=bpt:k=2:causal=1,full:causal=1");
+    rig_set(&r, "model.position=learned");
+    rig_set(&r, "model.position_max=16");
+    rig_set(&r, "train.max_steps=60");
+    rig_set(&r, "train.epochs=60");
+    rig_set(&r, "train.lr=0.01");
+    rig_train_ok(&r, "run");
+    for (int i = 0; i < GSA_COUNT(prompts); i++) {
+        const gsa_generate_options how = {
+            .prompt = prompts[i], .tokens = 50, .count = 2, .sampling = { 0, 1, 0, 0 }, .echo = 1
+        };
+        slide_slowly(&r, prompts[i], 50, 16, wanted);
+        char *got = texts_of(&r, &how, NULL);
+        const size_t n = strlen(wanted);
+        ck_assert_msg(strlen(got) == 2 * n && strncmp(got, wanted, n) == 0 && strcmp(got + n, wanted) == 0,
+                      "'%s', expected twice '%s'", got, wanted);
+        free(got);
+    }
     rig_close(&r);
 }
 END_TEST
@@ -489,8 +558,8 @@ int main(int argc, char **argv)
                                       GSA_LOOP(a_wide_beam_finds_the_best_of_all, 4), GSA_TEST(a_beam_of_one_is_greedy),
                                       GSA_TEST(beams_asked_wrongly), GSA_TEST(a_lack_of_memory_is_told) };
     static const gsa_test written[] = { GSA_LOOP(characters_are_written_whole, GSA_COUNT(bytes)) };
-    static const gsa_test texts[] = { GSA_TEST(a_text_does_not_hang_on_others), GSA_TEST(prompts_one_a_line),
-                                      GSA_TEST(only_language_models) };
+    static const gsa_test texts[] = { GSA_TEST(a_text_does_not_hang_on_others), GSA_TEST(texts_slide_over_learned_positions),
+                                      GSA_TEST(prompts_one_a_line), GSA_TEST(only_language_models) };
     static const gsa_case cases[] = { GSA_CASE("next", next, 60), GSA_CASE("beams", beams, 60),
                                       GSA_CASE("written", written, 30), GSA_CASE("texts", texts, 60) };
     return gsa_run_suite("generate", cases, GSA_COUNT(cases), argc, argv);

@@ -13,15 +13,21 @@ typedef struct generator {
     gsa_session session;
     const gsa_system *system;
     const gsa_generate_options *o;
+    const gsa_apply_options *apply;
     const gsa_units *units;
     gsa_output *output;
     gsa_sampler *sampler;
     gsa_written *text;            /* [count] */
     double *logits;               /* [count][outputs] */
     int32_t *id, *length, *alive; /* [count]; alive: numbers of the texts that go on */
-    int64_t told;                 /* bytes of the first text that were written */
-    int64_t drawn;                /* tokens of all texts */
-    double seconds, first;        /* of drawing; of reading the prompts */
+    int32_t limit, keep;          /* positions that the model has; tokens that stay where a text grows beyond */
+    int32_t *recent;              /* [count][keep] newest tokens, token i of a text at i % keep */
+    int32_t *again;               /* [count * keep] of all texts that go on, side by side */
+    int said;                     /* 1: that texts slide */
+    int zero;
+    int64_t told;          /* bytes of the first text that were written */
+    int64_t drawn;         /* tokens of all texts */
+    double seconds, first; /* of drawing; of reading the prompts */
 } generator;
 
 /* ---- what is written --------------------------------------------------------------------------------------------------------- */
@@ -64,16 +70,38 @@ static gsa_status draw(generator *g, int64_t prompt, int64_t at, int32_t row, gs
     return gsa_written_token(g->system, &g->text[t], g->id[row], error);
 }
 
-/* Those that have met their end go. */
-static gsa_status go_on(generator *g, gsa_next *next, int32_t *living, gsa_error *error)
+/* Tokens that the model reads of a text of n: all, or beyond its positions the newest ones. Whenever no position is left it begins
+ * anew with `keep` of them, so what is read goes with n alone. */
+static int32_t read_of(const generator *g, int64_t n)
+{
+    return (int32_t)(n <= g->limit ? n : g->keep + (n - g->limit - 1) % (g->limit - g->keep + 1));
+}
+
+/* Reads the newest tokens of the texts that go on, of n each, as if they stood alone. */
+static gsa_status begin_anew(generator *g, gsa_next *next, int32_t living, int64_t n, gsa_error *error)
+{
+    const gsa_status status = gsa_next_begin(next, living, error);
+    for (int32_t i = 0; i < living; i++) {
+        const int32_t *recent = g->recent + (int64_t)g->alive[i] * g->keep;
+        for (int32_t k = 0; k < g->keep; k++) g->again[(int64_t)i * g->keep + k] = recent[(n - g->keep + k) % g->keep];
+        g->length[i] = g->keep;
+    }
+    return status == GSA_OK ? gsa_next_append(next, g->again, g->length, g->logits, error) : status;
+}
+
+/* Those that have met their end go; the others have n tokens now. */
+static gsa_status go_on(generator *g, gsa_next *next, int32_t *living, int64_t n, gsa_error *error)
 {
     int32_t stay = 0;
     for (int32_t i = 0; i < *living; i++) {
         if (g->o->line && g->id[i] == g->units->line_end) continue;
         g->id[stay] = g->id[i], g->alive[stay] = g->alive[i], g->length[stay++] = i;
     }
-    gsa_status status = stay < *living ? gsa_next_choose(next, g->length, stay, error) : GSA_OK;
+    const int anew = n > g->limit && read_of(g, n) == g->keep;
+    gsa_status status = stay < *living && !anew ? gsa_next_choose(next, g->length, stay, error) : GSA_OK;
     *living = stay;
+    for (int32_t i = 0; g->keep && i < stay; i++) g->recent[(int64_t)g->alive[i] * g->keep + (n - 1) % g->keep] = g->id[i];
+    if (anew && stay > 0) return begin_anew(g, next, stay, n, error);
     for (int32_t i = 0; i < stay; i++) g->length[i] = 1;
     if (status == GSA_OK && stay > 0) status = gsa_next_append(next, g->id, g->length, g->logits, error);
     return status;
@@ -89,7 +117,8 @@ static gsa_status spread(generator *g, gsa_next *next, gsa_error *error)
     return g->o->count > 1 ? gsa_next_choose(next, g->length, g->o->count, error) : GSA_OK;
 }
 
-static gsa_status write_texts(generator *g, gsa_next *next, int64_t prompt, gsa_error *error)
+/* Behind a prompt of n tokens. */
+static gsa_status write_texts(generator *g, gsa_next *next, int64_t prompt, int64_t n, gsa_error *error)
 {
     int32_t living = g->o->count;
     gsa_status status = GSA_OK;
@@ -97,7 +126,7 @@ static gsa_status write_texts(generator *g, gsa_next *next, int64_t prompt, gsa_
     for (int64_t at = 0; at < g->o->tokens && living > 0 && status == GSA_OK; at++) {
         for (int32_t i = 0; i < living && status == GSA_OK; i++) status = draw(g, prompt, at, i, error);
         if (status == GSA_OK) tell(g);
-        if (status == GSA_OK && at + 1 < g->o->tokens) status = go_on(g, next, &living, error);
+        if (status == GSA_OK && at + 1 < g->o->tokens) status = go_on(g, next, &living, n + at + 1, error);
     }
     g->seconds += gsa_seconds() - start;
     return status == GSA_OK ? end_texts(g, error) : status;
@@ -135,6 +164,18 @@ static gsa_status echo(generator *g, const int32_t *id, int64_t count, gsa_error
     return status;
 }
 
+static void say_slides(generator *g)
+{
+    char sentence[200];
+    snprintf(
+        sentence, sizeof sentence,
+        "texts grow longer than the %d positions that the model has learned: beyond, a token is drawn from the %d to %d "
+        "tokens before it",
+        g->limit, g->keep, g->limit);
+    if (!g->said) gsa_apply_say((void *)(uintptr_t)g->apply, sentence);
+    g->said = 1;
+}
+
 static gsa_status answer(generator *g, int64_t prompt, const char *text, int64_t bytes, gsa_error *error)
 {
     int32_t *id;
@@ -142,15 +183,19 @@ static gsa_status answer(generator *g, int64_t prompt, const char *text, int64_t
     gsa_next *next = NULL;
     gsa_status status = ids_of(g, text, bytes, &id, &count, error);
     if (status != GSA_OK) return status;
-    const int32_t length = (int32_t)count;
+    const int32_t length = read_of(g, count);
+    const int64_t longest = count + g->o->tokens - 1;
     const double start = gsa_seconds();
-    status = gsa_next_create(&g->session, (int32_t)(count + g->o->tokens - 1), &next, error);
+    if (longest > g->limit) say_slides(g);
+    for (int64_t i = count > g->keep ? count - g->keep : 0; g->keep && i < count; i++)
+        for (int32_t t = 0; t < g->o->count; t++) g->recent[(int64_t)t * g->keep + i % g->keep] = id[i];
+    status = gsa_next_create(&g->session, (int32_t)(longest < g->limit ? longest : g->limit), &next, error);
     if (status == GSA_OK) status = gsa_next_begin(next, 1, error);
-    if (status == GSA_OK) status = gsa_next_append(next, id, &length, g->logits, error);
+    if (status == GSA_OK) status = gsa_next_append(next, id + count - length, &length, g->logits, error);
     g->first += gsa_seconds() - start;
     if (status == GSA_OK) status = echo(g, id, count, error);
     if (status == GSA_OK) status = spread(g, next, error);
-    if (status == GSA_OK) status = write_texts(g, next, prompt, error);
+    if (status == GSA_OK) status = write_texts(g, next, prompt, count, error);
     gsa_next_release(next);
     gsa_release(g->system, id);
     return status;
@@ -210,20 +255,38 @@ static gsa_status prepare(generator *g, gsa_error *error)
     return gsa_sampler_create(g->system, &o->sampling, (int32_t)outputs, &g->sampler, error);
 }
 
+/* Learned positions end; sinusoids and models without any do not. */
+static gsa_status prepare_to_slide(generator *g, gsa_error *error)
+{
+    const gsa_settings *settings = &g->session.model.settings;
+    const size_t count = (size_t)g->o->count;
+    g->limit = INT32_MAX;
+    if (settings->position != GSA_POSITION_LEARNED) return GSA_OK;
+    g->limit = settings->position_max;
+    g->keep = g->limit > 1 ? g->limit / 2 : 1;
+    g->recent = gsa_alloc(g->system, 2 * count * (size_t)g->keep, sizeof *g->recent);
+    if (!g->recent) return gsa_out_of_memory(error, "texts", (int64_t)count * g->keep * 8);
+    g->again = g->recent + count * (size_t)g->keep;
+    return GSA_OK;
+}
+
 static void release(generator *g)
 {
     for (int32_t t = 0; g->text && t < g->o->count; t++) gsa_written_release(g->system, &g->text[t]);
     gsa_release(g->system, g->text);
     gsa_release(g->system, g->logits);
     gsa_release(g->system, g->id);
+    gsa_release(g->system, g->recent);
     gsa_sampler_release(g->sampler);
     gsa_session_release(&g->session);
 }
 
-static gsa_status generate(generator *g, const gsa_apply_options *options, gsa_error *error)
+static gsa_status generate(generator *g, gsa_error *error)
 {
     char sentence[160];
+    const gsa_apply_options *options = g->apply;
     gsa_status status = prepare(g, error);
+    if (status == GSA_OK) status = prepare_to_slide(g, error);
     if (status == GSA_OK) status = gsa_output_open(g->system, options->output ? options->output : "-", &g->output, error);
     if (status != GSA_OK) return status;
     if (g->o->prompt) status = answer(g, 0, g->o->prompt, (int64_t)strlen(g->o->prompt), error);
@@ -241,11 +304,11 @@ static gsa_status generate(generator *g, const gsa_apply_options *options, gsa_e
 gsa_status gsa_generate(const gsa_system *system, const gsa_apply_options *options, const gsa_generate_options *how,
                         gsa_error *error)
 {
-    generator g = { .system = system ? system : gsa_system_default(), .o = how };
+    generator g = { .system = system ? system : gsa_system_default(), .o = how, .apply = options };
     const gsa_plain plain = gsa_plain_begin();
     gsa_status status = gsa_apply_open(g.system, options, 0, &g.session, error);
     if (status == GSA_OK) {
-        status = generate(&g, options, error);
+        status = generate(&g, error);
         release(&g);
     }
     gsa_plain_end(plain);

@@ -42,7 +42,8 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
     json_t *own = json_loads(result, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(own)) {
         json_decref(own);
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s/result.json: no JSON object: %s", folder, own ? "another value" : why.text);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s/result.json: no JSON object: %s", folder,
+                        own ? "another value" : why.text);
     }
     gsa_recipe_hash(recipe, except, 1, setting);
     json_t *object = json_pack("{s:s, s:s%, s:s%, s:{}, s:o}", "run", folder, "setting", setting, (size_t)12, "family",
