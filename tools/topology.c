@@ -29,6 +29,10 @@ static const gsa_option options[] = {
       "check: tokens of a given graph, for topologies of exactly one length" },
     { "patience", GSA_OPTION_NUMBER, "MS", "700", NULL, 1, 3600000,
       "check: milliseconds that one call into the plugin may take, such as reading a large file" },
+    { "text", GSA_OPTION_TEXT, "FILE", NULL, "texts that are made up alone", 0, 0,
+      "check: lines in UTF-8 to try too, for topologies that read text: brackets, tags, whatever they look for" },
+    { "tokens", GSA_OPTION_CHOICE, "words|chars|bytes", "words", NULL, 0, 0, "check: how the lines of --text are cut" },
+    { "verbose", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "check: show what the topology prints, and reports of sanitizers" },
     { "memory", GSA_OPTION_NUMBER, "MIB", "256", NULL, 16, 1 << 20, "check: memory that the checked process may hold" },
     GSA_OPTION_ROW_PLUGIN,
 };
@@ -45,6 +49,7 @@ const gsa_verb gsa_verb_topology = {
         "check runs the topology in a process of its own, with limits, on made-up examples, and prints one line a property: "
         "ok, FAILED with a counterexample, or not promised. A plugin that crashes, hangs, ends the process or takes all "
         "memory is "
-        "contained and named. It exits with 1 when a promise is broken.",
+        "contained and named. It exits with 1 when a promise is broken. A plugin that was built with AddressSanitizer or "
+        "UndefinedBehaviorSanitizer is checked with it.",
     .run = run,
 };

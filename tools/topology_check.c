@@ -13,12 +13,13 @@
 #include "topologies/check.h"
 #include "topology.h"
 
-enum { LOOK_MS = 10, GROWTH_MIB = 8, BUSY_FACTOR = 20, ARGS_MOST = 64 };
+enum { LOOK_MS = 10, GROWTH_MIB = 8, BUSY_FACTOR = 20, SANITIZED_FACTOR = 3, ARGS_MOST = 64 };
 
 typedef struct gsa_watch { /* the checked process as seen from here */
     const gsa_system *system;
     pid_t child;
-    int pipe;                    /* -1: closed */
+    int pipe, prints; /* -1: closed; prints: its standard output and error */
+    int verbose;
     double last_sign, last_look; /* a sign of life: a word, or growth by a GROWTH_MIB */
     int64_t patience_ms, memory_mib, seen_mib, sign_cpu_ms;
     /* what it said */
@@ -26,12 +27,16 @@ typedef struct gsa_watch { /* the checked process as seen from here */
     size_t used;
     int property;
     int32_t length;
-    int done;
+    int done, threads; /* threads: left running */
     gsa_status status;
     char text[GSA_ERROR_SIZE]; /* the error's sentence */
     char pattern[GSA_ERROR_SIZE];
     gsa_check_report report;
-    int found;          /* findings that came */
+    int found; /* findings that came */
+    /* what it printed: how much, the line that is not whole yet, and what a sanitizer found first */
+    int64_t printed;
+    char print[512], found_by[512];
+    size_t print_used;
     const char *killed; /* why this process ended it; NULL: it did not */
     int wait_status;
 } gsa_watch;
@@ -47,38 +52,51 @@ static int list_arguments(const gsa_args *args, const char *part, const char *wh
     snprintf(numbers[1], 32, "%" PRId64, gsa_args_number(args, "length", 0));
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) list[count++] = head[i];
     if (gsa_args_given(args, "length")) list[count++] = "--length", list[count++] = numbers[1];
+    if (gsa_args_given(args, "text")) list[count++] = "--text", list[count++] = gsa_args_text(args, "text");
+    list[count++] = "--tokens", list[count++] = gsa_args_text(args, "tokens");
     for (int i = 0; i < plugins && count + 3 < ARGS_MOST; i++) list[count++] = "--plugin", list[count++] = plugin[i];
     list[count] = NULL;
     return count;
 }
 
-/* In the child, between fork and exec: nothing but system calls. What the plugin prints goes to stderr. */
-static void become_probe(int pipe, const char *const *list)
+/* In the child, between fork and exec: nothing but system calls. What the plugin prints goes to `prints`. */
+static void become_probe(int pipe, int prints, const char *const *list, char *const *environment)
 {
+    extern char **environ;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
     if (pipe == GSA_PROBE_PIPE) fcntl(pipe, F_SETFD, 0);
-    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(2, 1) >= 0 &&
+    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(prints, 1) >= 0 && dup2(prints, 2) >= 0 &&
         (pipe == GSA_PROBE_PIPE || dup2(pipe, GSA_PROBE_PIPE) >= 0))
-        execv("/proc/self/exe", (char *const *)(uintptr_t)list);
+        execve("/proc/self/exe", (char *const *)(uintptr_t)list, environment ? environment : environ);
     _exit(127);
 }
 
-static gsa_status start(gsa_watch *w, const char *const *list, gsa_error *error)
+static int make_pipe(int ends[2])
 {
-    int ends[2];
-    if (pipe(ends) != 0) return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    if (pipe(ends) != 0) return 0;
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 1;
+}
+
+static gsa_status start(gsa_watch *w, const char *const *list, char *const *environment, gsa_error *error)
+{
+    int ends[2], prints[2];
+    if (!make_pipe(ends)) return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    if (!make_pipe(prints)) {
+        close(ends[0]), close(ends[1]);
+        return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    }
     w->child = fork();
-    if (w->child == 0) become_probe(ends[1], list);
+    if (w->child == 0) become_probe(ends[1], prints[1], list, environment);
     const int reason = errno;
-    close(ends[1]);
-    w->pipe = ends[0];
+    close(ends[1]), close(prints[1]);
+    w->pipe = ends[0], w->prints = prints[0];
     w->last_sign = w->last_look = gsa_now();
     if (w->child > 0) return GSA_OK;
-    close(ends[0]);
+    close(ends[0]), close(prints[0]);
     return gsa_fail(error, GSA_ERR_IO, "no process can be started: %s", strerror(reason));
 }
 
@@ -88,6 +106,7 @@ static void read_line(gsa_watch *w)
 {
     int one = 0, two = 0, at = 0;
     sscanf(w->line, "digest %" SCNu64, &w->report.digest);
+    sscanf(w->line, "threads %d", &w->threads);
     if (sscanf(w->line, "at %d %d", &one, &two) == 2) w->property = one, w->length = two;
     else if (strncmp(w->line, "pattern ", 8) == 0) snprintf(w->pattern, sizeof w->pattern, "%s", w->line + 8);
     else if (sscanf(w->line, "finding %d %d %n", &one, &two, &at) == 2 && one >= 0 && one < GSA_CHECKS) {
@@ -118,6 +137,28 @@ static void listen_now(gsa_watch *w)
         w->line[w->used] = 0, w->used = 0;
         read_line(w);
     }
+}
+
+/* What the plugin and its sanitizer print; 0: nothing more is there. */
+static int hear_now(gsa_watch *w)
+{
+    char bytes[4096];
+    const ssize_t got = w->prints < 0 ? 0 : read(w->prints, bytes, sizeof bytes);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got <= 0) {
+        if (w->prints >= 0) close(w->prints);
+        w->prints = -1;
+        return 0;
+    }
+    w->printed += got;
+    if (w->verbose) fwrite(bytes, 1, (size_t)got, stderr);
+    for (ssize_t i = 0; i < got; i++) {
+        if (bytes[i] != '\n' && w->print_used < sizeof w->print - 1) w->print[w->print_used++] = bytes[i];
+        if (bytes[i] != '\n') continue;
+        w->print[w->print_used] = 0, w->print_used = 0;
+        if (!*w->found_by) gsa_sanitizer_says(w->print, w->found_by, sizeof w->found_by);
+    }
+    return 1;
 }
 
 /* A file of the child in /proc; "" where the system has none. */
@@ -182,14 +223,17 @@ static void watch(gsa_watch *w)
 {
     int ended = 0;
     while (!ended || w->pipe >= 0) {
-        struct pollfd ready = { .fd = w->pipe, .events = POLLIN };
-        poll(&ready, 1, LOOK_MS);
-        if (ready.revents && w->pipe >= 0) listen_now(w);
+        struct pollfd ready[] = { { .fd = w->pipe, .events = POLLIN }, { .fd = w->prints, .events = POLLIN } };
+        poll(ready, 2, LOOK_MS);
+        if (ready[0].revents && w->pipe >= 0) listen_now(w);
+        if (ready[1].revents) hear_now(w);
         if (!ended) ended = waitpid(w->child, &w->wait_status, WNOHANG) == w->child;
-        else if (w->pipe >= 0 && !ready.revents) break; /* a child of the plugin holds the pipe */
+        else if (w->pipe >= 0 && !ready[0].revents) break; /* a child of the plugin holds the pipe */
         if (!ended && !w->killed) look(w);
     }
+    while (hear_now(w)) continue;
     if (w->pipe >= 0) close(w->pipe);
+    if (w->prints >= 0) close(w->prints);
     kill(-w->child, SIGKILL); /* what it left behind */
 }
 
@@ -211,6 +255,7 @@ static gsa_status say_ended(const gsa_watch *w, const char *what, gsa_error *err
     char place[128];
     write_place(w, place, sizeof place);
     const char *name = *w->pattern ? w->pattern : what;
+    if (*w->found_by) return gsa_fail(error, GSA_ERR_PLUGIN, "'%s', %s: %s", name, place, w->found_by);
     if (w->killed && strcmp(w->killed, "memory") == 0)
         return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' took more than %" PRId64 " MiB of memory %s", name, w->memory_mib,
                         place);
@@ -257,11 +302,20 @@ static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part
 {
     char numbers[2][32];
     const char *list[ARGS_MOST];
-    *w = (gsa_watch){ .system = gsa_args_system(args), .pipe = -1, .property = GSA_STAGE_START };
+    char runtime[GSA_RUNTIME_NAME];
+    gsa_environment environment = { 0 };
+    *w = (gsa_watch){ .system = gsa_args_system(args), .pipe = -1, .prints = -1, .property = GSA_STAGE_START };
     w->patience_ms = gsa_args_number(args, "patience", 0), w->memory_mib = gsa_args_number(args, "memory", 0);
+    w->verbose = gsa_args_flag(args, "verbose");
     list_arguments(args, part, what, numbers, list);
-    const gsa_status status = start(w, list, error);
+    gsa_status status = gsa_sanitizer_runtime(args, what, runtime, error);
+    if (status == GSA_OK && *runtime) {
+        w->memory_mib *= SANITIZED_FACTOR;
+        status = gsa_sanitizer_environment(w->system, runtime, &environment, error);
+    }
+    if (status == GSA_OK) status = start(w, list, environment.list, error);
     if (status == GSA_OK) watch(w);
+    gsa_sanitizer_release(&environment);
     return status;
 }
 
@@ -284,17 +338,36 @@ static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const ch
     return GSA_OK;
 }
 
+/* What no property tells: the sanitizer's word, and threads that would run on without their code. */
+static gsa_status judge_rest(const gsa_watch *w, gsa_error *error)
+{
+    if (w->report.failed) return say_failed(w, error);
+    if (*w->found_by) return gsa_fail(error, GSA_ERR_PLUGIN, "'%s': %s", w->pattern, w->found_by);
+    if (w->threads == 0) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' leaves %d thread%s running: what create or emit starts, destroy must end",
+                    w->pattern, w->threads, w->threads == 1 ? "" : "s");
+}
+
+static gsa_status judge(gsa_watch *w, const gsa_args *args, const char *what, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    const int whole = w->found == GSA_CHECKS; /* else it ended early, even if it wrote "done" itself */
+    if (whole && w->done && w->status == GSA_OK) status = compare_processes(w, args, what, error);
+    if (whole && status == GSA_OK) status = print_report(w, error);
+    if (status != GSA_OK) return status;
+    if (w->status != GSA_OK && *w->pattern)
+        return gsa_fail(error, w->status, "'%s' cannot be checked: %s", w->pattern, w->text);
+    if (w->status != GSA_OK) return gsa_fail(error, w->status, "%s", w->text);
+    return w->done && whole ? judge_rest(w, error) : say_ended(w, what, error);
+}
+
 gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error *error)
 {
     gsa_watch w;
     gsa_status status = run_probe(&w, args, "probe", what, error);
     if (status != GSA_OK) return status;
-    const int whole = w.found == GSA_CHECKS; /* else it ended early, even if it wrote "done" itself */
-    if (whole && w.done && w.status == GSA_OK) status = compare_processes(&w, args, what, error);
-    if (whole && status == GSA_OK) status = print_report(&w, error);
-    if (status != GSA_OK) return status;
-    if (w.status != GSA_OK && *w.pattern) return gsa_fail(error, w.status, "'%s' cannot be checked: %s", w.pattern, w.text);
-    if (w.status != GSA_OK) return gsa_fail(error, w.status, "%s", w.text);
-    if (!w.done || !whole) return say_ended(&w, what, error);
-    return w.report.failed ? say_failed(&w, error) : GSA_OK;
+    status = judge(&w, args, what, error);
+    if (status == GSA_OK || w.printed == 0 || w.verbose || !error) return status;
+    const gsa_error why = *error;
+    return gsa_fail(error, status, "%s (it printed %" PRId64 " bytes: --verbose shows them)", why.text, w.printed);
 }

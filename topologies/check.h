@@ -2,7 +2,8 @@
  * smallest counterexample that was met. The test suites and `gsa topology check` run this code.
  *
  * Law.  Runs the plugin's code in this process and in a few threads of it: nothing here contains a crash or a hang (the
- *       command does, in a process of its own). Needs no text or memory from the caller: what patterns read is made up. */
+ *       command does, in a process of its own). Needs no text or memory from the caller: what patterns read is made up.
+ *       A pattern that reads structure (brackets of some kind, tags) is tried on it where the caller gives texts that have it. */
 #ifndef GSA_CHECK_H
 #define GSA_CHECK_H
 #include "pattern.h"
@@ -40,13 +41,21 @@ typedef struct gsa_finding {
     int64_t length, phase, row, edge, value;  /* the same in numbers; -1: has none */
 } gsa_finding;
 
+enum { GSA_CHECK_TEXT_MOST = 4096 };
+typedef struct gsa_check_text { /* one text of the caller's: at most GSA_CHECK_TEXT_MOST tokens, which outlive the check */
+    const gsa_slice *token;
+    int32_t count, zero;
+} gsa_check_text;
+
 typedef struct gsa_check_options {
     int32_t length; /* of a pattern that promises exactly one length; 0: the first of 0..4096 that works */
     int32_t zero;
     /* Called often, by the calling thread: before each call into the plugin, and within long ones. NULL: never. */
     void (*progress)(void *context, int property, int32_t length);
     void *context;
-    int32_t last; /* the last property that is checked; 0: all of them */
+    int32_t last;    /* the last property that is checked; 0: all of them */
+    int32_t n_texts; /* for patterns that read text: tried beside the texts that are made up, whole and cut short */
+    const gsa_check_text *texts;
 } gsa_check_options;
 
 typedef struct gsa_check_report {

@@ -132,6 +132,56 @@ START_TEST(a_plugin_that_prints_changes_nothing)
 }
 END_TEST
 
+/* Standard error is a file here, which the checked process must not write: it comes through this one. */
+START_TEST(what_a_plugin_prints_is_shown_when_it_is_asked_for)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT), NULL, &ran);
+    ck_assert_int_eq(ran.code, 0);
+    ck_assert_str_eq(ran.err, "");
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT, "--verbose"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 0);
+    ck_assert_ptr_eq(strstr(ran.err, "a word of the plugin\n"), ran.err);
+    check(path_of("GSA_TEST_BROKEN", "speaks_and_crashes"), 0);
+    ck_assert_msg(strstr(ran.err, "--verbose shows them") != NULL, "%s", ran.err);
+}
+END_TEST
+
+START_TEST(a_thread_that_is_left_behind_is_found)
+{
+    gsa_cli_enter();
+    check(path_of("GSA_TEST_BROKEN", "leaves_thread"), 0);
+    ck_assert_int_eq(ran.code, 1);
+    ck_assert_ptr_nonnull(strstr(ran.out, "isolated nodes"));
+    ck_assert_msg(strstr(ran.err, "'broken' leaves 1 thread running") != NULL, "%s", ran.err);
+}
+END_TEST
+
+static const struct {
+    const char *spec, *file, *tokens; /* what --text is given: NULL: nothing; how it is cut */
+    int code;
+    const char *sentence; /* on stdout where code is 0 */
+} texts[] = {
+    { "char_word:local=0", "some (nested [text])\n\nand more\n", "words", 2, "it reads no text" },
+    { "char_word:lexicon=words.txt", "\xe4\xb8\xad\xe6\x96\x87 ab\n\nsome more\n", "chars", 0, "2 texts given among them" },
+    { "char_word:lexicon=words.txt", "one\ntw\xff", "words", 2, "--text, line 2, is not UTF-8" },
+    { "char_word:lexicon=words.txt", " \n\n", "words", 2, "has no line with a token" },
+    { "char_word:lexicon=words.txt", NULL, "words", 1, "absent.txt" },
+};
+
+START_TEST(the_texts_of_a_file_are_tried)
+{
+    gsa_cli_enter();
+    gsa_cli_write("words.txt", "ab\nsome\n");
+    if (texts[_i].file) gsa_cli_write("texts.txt", texts[_i].file);
+    gsa_cli_run(ARGS("topology", "check", texts[_i].spec, PATIENT, "--text", texts[_i].file ? "texts.txt" : "absent.txt",
+                     "--tokens", texts[_i].tokens),
+                NULL, &ran);
+    ck_assert_msg(ran.code == texts[_i].code, "code %d: %s%s", ran.code, ran.out, ran.err);
+    ck_assert_msg(strstr(ran.code ? ran.err : ran.out, texts[_i].sentence) != NULL, "%s%s", ran.out, ran.err);
+}
+END_TEST
+
 static const struct {
     const char *what, *plugin; /* plugin: NULL, or the name given to --plugin */
     int code;
@@ -172,7 +222,43 @@ static const gsa_test verdict_tests[] = { GSA_TEST(a_sound_plugin_passes_with_a_
                                           GSA_TEST(a_broken_promise_comes_with_its_counterexample),
                                           GSA_TEST(a_plugin_that_prints_changes_nothing),
                                           GSA_LOOP(specs_and_settings, GSA_COUNT(asked)),
+                                          GSA_TEST(what_a_plugin_prints_is_shown_when_it_is_asked_for),
+                                          GSA_TEST(a_thread_that_is_left_behind_is_found),
+                                          GSA_LOOP(the_texts_of_a_file_are_tried, GSA_COUNT(texts)),
                                           GSA_TEST(settings_may_follow_the_file) };
+
+/* ---- sanitizers: a plugin that was built with one is checked with it ---------------------------------------------------- */
+
+#ifdef GSA_PLUGINS_SANITIZED
+START_TEST(a_sound_plugin_with_address_sanitizer_passes)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "sound_asan"), PATIENT), NULL, &ran);
+    ck_assert_msg(ran.code == 0 && ran.signal == 0, "%s%s", ran.out, ran.err);
+    ck_assert_ptr_nonnull(strstr(ran.out, "isolated nodes  ok"));
+}
+END_TEST
+
+START_TEST(what_a_sanitizer_finds_is_the_sentence)
+{
+    static const struct {
+        const char *name, *sentence;
+    } found[] = { { "asan",
+                    "'broken', in emit, length 3, while 'valid' was checked: AddressSanitizer: heap-buffer-overflow" },
+                  { "ubsan", "runtime error: signed integer overflow" } };
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT), NULL, &ran);
+    ck_assert_int_eq(ran.code, 1);
+    ck_assert_msg(strstr(ran.err, found[_i].sentence) != NULL, "%s", ran.err);
+    ck_assert_ptr_null(strstr(ran.err, "    #0 "));
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT, "--verbose"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, _i == 0 ? "    #0 " : "runtime error: "));
+}
+END_TEST
+
+static const gsa_test sanitizer_tests[] = { GSA_TEST(a_sound_plugin_with_address_sanitizer_passes),
+                                            GSA_LOOP(what_a_sanitizer_finds_is_the_sentence, 2) };
+#endif
 
 /* ---- new ----------------------------------------------------------------------------------------------------------------- */
 
@@ -308,6 +394,9 @@ static const gsa_test usage_tests[] = { GSA_LOOP(what_is_asked_wrongly_is_said, 
 int main(int argc, char **argv)
 {
     static const gsa_case cases[] = { GSA_CASE("contained", contained_tests, 60), GSA_CASE("verdicts", verdict_tests, 120),
+#ifdef GSA_PLUGINS_SANITIZED
+                                      GSA_CASE("sanitizers", sanitizer_tests, 120),
+#endif
                                       GSA_CASE("new", new_tests, 120), GSA_CASE("usage", usage_tests, 60) };
     return gsa_run_suite("check", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -12,7 +12,7 @@
 #define FLAWS                                                                                                               \
     "none,future,hub,parity,parallel,square,nlogn,text,groups,open_name,long_name,odd_name,moody_name,seventy,beyond,"      \
     "two_lengths,same_length,wide,moody,lone,quiet,sparse_labels,parity_before,"                                            \
-    "chain,third_head,in_groups,in_english"
+    "chain,third_head,in_groups,in_english,deep,unopened,no_bytes,one_tag,reads_nothing"
 enum {
     NONE,
     FUTURE,
@@ -40,7 +40,12 @@ enum {
     CHAIN,
     THIRD_HEAD,
     IN_GROUPS,
-    IN_ENGLISH
+    IN_ENGLISH,
+    DEEP,
+    UNOPENED,
+    NO_BYTES,
+    ONE_TAG,
+    READS_NOTHING
 };
 enum { CHAIN_NODES = 6 };
 static const gsa_param params[] = { { "flaw", GSA_CHOICE, 0, 0, 0, FLAWS, "none", "what is wrong" } };
@@ -55,9 +60,9 @@ static void describe(const void *self, gsa_describer *d)
 {
     const int flaw = flaw_of(self), given = flaw == TWO_LENGTHS || flaw == SAME_LENGTH;
     const uint32_t all = GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE;
-    const uint32_t less = flaw == IN_GROUPS    ? all & ~(uint32_t)GSA_BY_LENGTH
-                          : flaw == IN_ENGLISH ? (all & ~(uint32_t)GSA_BY_LENGTH) | GSA_NEEDS_TEXT
-                                               : all;
+    const uint32_t less = flaw == IN_GROUPS                    ? all & ~(uint32_t)GSA_BY_LENGTH
+                          : flaw == IN_ENGLISH || flaw >= DEEP ? (all & ~(uint32_t)GSA_BY_LENGTH) | GSA_NEEDS_TEXT
+                                                               : all;
     d->promise(d, flaw == QUIET ? 0 : given ? all | GSA_ONE_LENGTH : less, GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_ZERO, .name = "hub" });
@@ -95,8 +100,26 @@ static void emit_flaw(int flaw, const gsa_example *x, gsa_emitter *e, int64_t i)
     if (flaw == WIDE && i == 2 && x->heads == 4) gsa_edge(e, 0, gsa_at(0, 0), me, 2);
     if (flaw == CHAIN && i == 0) gsa_edge(e, 0, gsa_at(1, CHAIN_NODES - 1), me, 1);
     if (flaw == IN_GROUPS && x->group && i + 1 < n) gsa_edge(e, 0, gsa_at(0, i + 1), me, 1);
-    if (flaw == IN_ENGLISH && x->text && i + 1 < n && x->text[i].bytes == 2) gsa_edge(e, 0, gsa_at(0, i + 1), me, 1);
+    if (flaw == IN_ENGLISH && x->text && i + 1 < n && x->text[i].bytes == 2 && x->text[i].at[1] > 'a')
+        gsa_edge(e, 0, gsa_at(0, i + 1), me, 1);
     if (flaw == MOODY && i == 1 && atomic_fetch_add(&calls, 1) % 2) gsa_edge(e, 0, gsa_at(0, 0), me, 1);
+}
+
+/* What is wrong inside a branch that texts of one kind take: a label out of range. */
+static void emit_structure(int flaw, const gsa_example *x, gsa_emitter *e)
+{
+    int64_t depth = 0;
+    for (int64_t i = 0; i < x->length; i++) {
+        const gsa_slice t = x->text[i];
+        const char first = t.bytes > 0 ? t.at[0] : 0;
+        depth += (first == '(') - (first == ')');
+        const int taken = flaw == DEEP       ? depth > 2
+                          : flaw == UNOPENED ? depth < 0
+                          : flaw == NO_BYTES ? t.bytes == 0
+                          : flaw == ONE_TAG  ? t.bytes == 4 && memcmp(t.at, "<np>", 4) == 0
+                                             : 0;
+        if (taken) gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), 2);
+    }
 }
 
 /* Tokens read themselves; in the third head the next one too. */
@@ -124,6 +147,7 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     const int64_t n = flaw == THIRD_HEAD ? 0 : x->length;
     if (flaw == THIRD_HEAD) emit_heads(x, e);
     if (flaw == CHAIN) emit_chain(x, e);
+    if (flaw >= DEEP) emit_structure(flaw, x, e);
     if (flaw == SEVENTY && n == 77) e->fail(e, "seventy-seven is too much");
     if ((flaw == TWO_LENGTHS && n != 12 && n != 24) || (flaw == SAME_LENGTH && n != 12))
         e->fail(e, "the graph has 12 nodes");
@@ -148,8 +172,13 @@ static const gsa_topology flawed = { GSA_HEAD(params),      .id = "flawed",     
                                      .reference = "a test", .describe = describe, .emit = emit,
                                      .label = label };
 
-static void check(const char *flaw, gsa_check_report *report)
+/* Texts for the check; given to it where the flaw needs them. */
+static const gsa_slice tagged[] = { { "<np>", 4 }, { "a", 1 }, { "house", 5 } }, plain[] = { { "a", 1 }, { "b", 1 } };
+static const gsa_check_text given[] = { { plain, 2, 0 }, { tagged, 3, 0 } };
+
+static void check_with(const char *flaw, int32_t texts, gsa_check_report *report)
 {
+    const gsa_check_options options = { .n_texts = texts, .texts = given };
     gsa_error error = { 0 };
     gsa_registry *registry;
     gsa_pattern *pattern;
@@ -157,9 +186,14 @@ static void check(const char *flaw, gsa_check_report *report)
     ck_assert_int_eq(gsa_registry_create(NULL, &registry, NULL), GSA_OK);
     ck_assert_msg(gsa_registry_add(registry, &flawed, &error) == GSA_OK, "%s", error.text);
     ck_assert_msg(gsa_pattern_create(registry, "flawed", &setting, 1, &pattern, &error) == GSA_OK, "%s", error.text);
-    ck_assert_msg(gsa_check_pattern(NULL, pattern, NULL, report, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_check_pattern(NULL, pattern, &options, report, &error) == GSA_OK, "%s", error.text);
     gsa_pattern_release(pattern);
     gsa_registry_release(registry);
+}
+
+static void check(const char *flaw, gsa_check_report *report)
+{
+    check_with(flaw, 0, report);
 }
 
 /* ---- flaws --------------------------------------------------------------------------------------------------------------- */
@@ -194,7 +228,7 @@ static const struct {
       "2147450880 edges at 2^16 tokens, 8589869056 at 2^17: 4 times as many, and linear growth allows 2.1" },
     { "nlogn", GSA_CHECK_GROWTH, 0, 1 << 17, -1, -1, -1, -2, "and linear growth allows 2.1" },
     { "text", GSA_CHECK_BY_LENGTH, 0, 8, 0, 7, 0, 2,
-      "length 8, for another text: phase 'read' differs in the number of a row's" },
+      "length 8, for Chinese text: phase 'read' differs in the number of a row's" },
     { "groups", GSA_CHECK_BY_LENGTH, 0, 8, 0, 6, 0, 2, "length 8, with other groups: phase 'read' differs" },
     { "open_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 is not terminated" },
     { "long_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 writes beyond its buffer" },
@@ -203,6 +237,9 @@ static const struct {
     { "seventy", GSA_CHECK_VALID, 0, 77, -1, -1, -1, -1, "length 77: seventy-seven is too much" },
     { "beyond", GSA_CHECK_VALID, 0, 9, -1, -1, -1, -1, "1 edges from token 17 step 1 to token 8" },
     { "wide", GSA_CHECK_VALID, 0, 3, -1, -1, -1, -1, "a label out of range: 2, expected 0 to 1 (4 heads, memory of 0)" },
+    { "deep", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text with unclosed brackets" },
+    { "unopened", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text with unopened brackets" },
+    { "no_bytes", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text of mixed scripts" },
     { "two_lengths", GSA_CHECK_ONE_LENGTH, 0, 24, -1, -1, -1, -1, "12 tokens work, and so do 24" },
 };
 
@@ -237,8 +274,29 @@ START_TEST(calls_that_differ_are_found)
 }
 END_TEST
 
+START_TEST(a_flaw_that_the_given_texts_alone_show_is_found)
+{
+    gsa_check_report report;
+    check_with("one_tag", 2, &report);
+    ck_assert_int_eq(report.finding[GSA_CHECK_VALID].verdict, GSA_VERDICT_FAILED);
+    ck_assert_msg(strstr(report.finding[GSA_CHECK_VALID].text, "text 2 of those given") != NULL, "%s",
+                  report.finding[GSA_CHECK_VALID].text);
+}
+END_TEST
+
+START_TEST(a_promise_is_advised_where_given_texts_were_tried)
+{
+    gsa_check_report report;
+    check_with("reads_nothing", 2, &report);
+    ck_assert_msg(strstr(report.finding[GSA_CHECK_BY_LENGTH].text, "none of 2 texts given changed an edge") != NULL, "%s",
+                  report.finding[GSA_CHECK_BY_LENGTH].text);
+}
+END_TEST
+
 static const gsa_test flaw_tests[] = { GSA_LOOP(each_flaw_is_found_with_its_counterexample, GSA_COUNT(flaws)),
-                                       GSA_TEST(calls_that_differ_are_found) };
+                                       GSA_TEST(calls_that_differ_are_found),
+                                       GSA_TEST(a_flaw_that_the_given_texts_alone_show_is_found),
+                                       GSA_TEST(a_promise_is_advised_where_given_texts_were_tried) };
 
 /* ---- sound --------------------------------------------------------------------------------------------------------------- */
 
@@ -253,6 +311,9 @@ static const struct {
     { "quiet", GSA_CHECK_CAUSAL, GSA_VERDICT_NOT_PROMISED, "but it holds at every length tried" },
     { "quiet", GSA_CHECK_PREFIX_STABLE, GSA_VERDICT_NOT_PROMISED, "but it holds at every length tried" },
     { "quiet", GSA_CHECK_BY_LENGTH, GSA_VERDICT_NOT_PROMISED, "promise it, and it is cached" },
+    { "one_tag", GSA_CHECK_VALID, GSA_VERDICT_OK, "examples of 0 to 130 and 1000 tokens" }, /* until a text has the tag */
+    { "reads_nothing", GSA_CHECK_BY_LENGTH, GSA_VERDICT_NOT_PROMISED,
+      "no text that was made up changed an edge, of 7 kinds: --text FILE tries yours" },
     { "sparse_labels", GSA_CHECK_LABELS, GSA_VERDICT_OK, "1 of 4 are used up to 1000 tokens" },
     { "same_length", GSA_CHECK_ONE_LENGTH, GSA_VERDICT_OK, "12 tokens work, others are refused" },
     { "same_length", GSA_CHECK_GROWTH, GSA_VERDICT_NOT_PROMISED, "there is one length only" },

@@ -66,6 +66,10 @@ gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *patter
                        .options = options ? *options : (gsa_check_options){ 0 },
                        .only = -1 };
     *report = (gsa_check_report){ 0 };
+    for (int i = 0; i < c.options.n_texts; i++)
+        if (c.options.texts[i].count < 0 || c.options.texts[i].count > GSA_CHECK_TEXT_MOST)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "text %d has %d tokens, expected 0 to %d", i + 1,
+                            c.options.texts[i].count, GSA_CHECK_TEXT_MOST);
     c.reads_text = gsa_checking_promised(&c, GSA_NEEDS_TEXT);
     for (int k = 0; k < gsa_schema_kinds(c.schema); k++)
         if (gsa_schema_kind(c.schema, k)->start == GSA_MEMORY) c.reads_memory = 1;

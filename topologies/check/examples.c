@@ -1,4 +1,4 @@
-/* examples.c - made-up examples: texts of words and of Chinese characters, groups of irregular size. */
+/* examples.c - made-up examples: texts of several kinds, the caller's own beside them, groups of irregular size. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,17 +8,32 @@
 enum { EVERY_LENGTH_TO = 130, LONG = 1000, SOME_MEMORY = 7 };
 static const gsa_limits LIMITS = { .edges = INT64_C(1) << 26, .runs = INT64_C(1) << 21 }; /* of an example of 1000 tokens */
 
+/* The i-th length of the caller's texts, whole; -1 after the last. */
+static int32_t own_length(const gsa_checking *c, int i)
+{
+    return c->reads_text && i < c->options.n_texts ? c->options.texts[i].count : -1;
+}
+
 int32_t gsa_checking_length(const gsa_checking *c, int i)
 {
     if (c->only >= 0) return i == 0 ? c->only : -1;
-    return i <= EVERY_LENGTH_TO ? i : i == EVERY_LENGTH_TO + 1 ? LONG : -1;
+    return i <= EVERY_LENGTH_TO ? i : i == EVERY_LENGTH_TO + 1 ? LONG : own_length(c, i - EVERY_LENGTH_TO - 2);
 }
+
+static const int32_t few[] = { 0, 1, 2, 3, 5, 8, 13, 33, 64, EVERY_LENGTH_TO, LONG };
+enum { FEW = sizeof few / sizeof *few };
 
 int32_t gsa_checking_few(const gsa_checking *c, int i)
 {
-    static const int32_t few[] = { 0, 1, 2, 3, 5, 8, 13, 33, 64, EVERY_LENGTH_TO, LONG };
     if (c->only >= 0) return i == 0 ? c->only : -1;
-    return i < (int)(sizeof few / sizeof *few) ? few[i] : -1;
+    return i < FEW ? few[i] : own_length(c, i - FEW);
+}
+
+static int is_few(const gsa_checking *c, int32_t length)
+{
+    for (int i = 0; gsa_checking_few(c, i) >= 0; i++)
+        if (gsa_checking_few(c, i) == length) return 1;
+    return 0;
 }
 
 gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length)
@@ -29,18 +44,52 @@ gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length)
                         .text = c->reads_text ? GSA_TEXT_CJK : GSA_TEXT_NONE };
 }
 
+int gsa_checking_text(const gsa_checking *c, int i, int *text)
+{
+    *text = c->reads_text ? GSA_TEXT_WORDS + i : GSA_TEXT_NONE;
+    return i < (c->reads_text ? GSA_TEXT_OWN - GSA_TEXT_WORDS + c->options.n_texts : 1);
+}
+
+int gsa_checking_has(const gsa_checking *c, int text, int32_t length)
+{
+    if (text < GSA_TEXT_OWN) return 1;
+    const int32_t whole = c->options.texts[text - GSA_TEXT_OWN].count;
+    return length == whole || length == whole - 1 || length == whole / 2;
+}
+
 int gsa_checking_variant(const gsa_checking *c, int32_t length, int i, gsa_trial *trial)
 {
+    int text;
     *trial = gsa_checking_trial(c, length);
     if (i == 1) trial->heads = 3, trial->grouped = 1;
-    if (i == 2) trial->text = GSA_TEXT_WORDS;
-    return i < 2 + c->reads_text;
+    if (i < 2) return 1;
+    if (!c->reads_text || !gsa_checking_text(c, i - 2, &text)) return 0;
+    trial->text = text;
+    if (text == GSA_TEXT_WORDS) return 1;
+    return text != GSA_TEXT_CJK && gsa_checking_has(c, text, length) && (text >= GSA_TEXT_OWN || is_few(c, length)) ? 1 : -1;
+}
+
+const char *gsa_checking_text_name(int text, char out[GSA_NODE_NAME])
+{
+    static const char *const names[GSA_TEXT_OWN] = { "no text",
+                                                     "English text",
+                                                     "Chinese text",
+                                                     "text with nested brackets",
+                                                     "text with unclosed brackets",
+                                                     "text with unopened brackets",
+                                                     "one word repeated",
+                                                     "text of mixed scripts" };
+    if (text < GSA_TEXT_OWN) snprintf(out, GSA_NODE_NAME, "%s", names[text]);
+    else snprintf(out, GSA_NODE_NAME, "text %d of those given", text - GSA_TEXT_OWN + 1);
+    return out;
 }
 
 const char *gsa_checking_where(const gsa_trial *trial, char out[GSA_NODE_NAME])
 {
-    snprintf(out, GSA_NODE_NAME, "%s%s", trial->heads > 1 ? " with 3 heads, in groups" : "",
-             trial->text == GSA_TEXT_WORDS ? " of English text" : "");
+    char name[GSA_NODE_NAME];
+    const int usual = trial->text == GSA_TEXT_NONE || trial->text == GSA_TEXT_CJK;
+    snprintf(out, GSA_NODE_NAME, "%s%s%.48s", trial->heads > 1 ? " with 3 heads, in groups" : "", usual ? "" : " of ",
+             usual ? "" : gsa_checking_text_name(trial->text, name));
     return out;
 }
 
@@ -58,37 +107,86 @@ static const char *const characters[] = {
     "里", "后", "小", "么", "心", "多", "天", "而", "能", "好", "都", "然", "没", "日", "于", "起",
 };
 
-static gsa_slice token_of(int script, int32_t t)
+/* Closed again within one round of the list; six deep. */
+static const char *const nested[] = {
+    "(", "a", "[", "(", "b", ")", "c", "{", "[", "(", "d", "(", "e", "[", "f", "]", ")", ")", "]", "}", "]", "g", ")", "h",
+};
+static const char *const open[] = { "(", "[", "(", "{", "x", "(", ")", "<" };
+static const char *const closed[] = { ")", "]", ")", "}", "x", ")", "(", ">" };
+static const char *const same[] = { "again" };
+static const char *const mixed[] = { "Latin",
+                                     "\xc3\xa9t\xc3\xa9",
+                                     "e\xcc\x81",
+                                     "\xe4\xb8\xad\xe6\x96\x87",
+                                     "\xe5\xad\x97",
+                                     "\xd8\xb3\xd9\x84\xd8\xa7\xd9\x85",
+                                     "\xd9\x85\xd9\x8e",
+                                     "\xf0\x9f\x98\x80",
+                                     "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac",
+                                     "\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa",
+                                     "0",
+                                     "42",
+                                     "3.14",
+                                     "-7",
+                                     "1e9",
+                                     ".",
+                                     ",",
+                                     "?!",
+                                     "\"",
+                                     "'",
+                                     "--",
+                                     "/",
+                                     "a.b@c",
+                                     "",
+                                     "#",
+                                     "_",
+                                     "\\",
+                                     "%s" };
+static const struct {
+    const char *const *token;
+    int32_t count, in_order; /* in_order: one after the other, over and over; else by chance */
+} kinds[GSA_TEXT_OWN] = {
+#define LIST(list, in_order)                                                                                                \
+    {                                                                                                                       \
+        list, sizeof list / sizeof *list, in_order                                                                          \
+    }
+    [GSA_TEXT_WORDS] = LIST(words, 0), [GSA_TEXT_CJK] = LIST(characters, 0), [GSA_TEXT_NESTED] = LIST(nested, 1),
+    [GSA_TEXT_OPEN] = LIST(open, 0),   [GSA_TEXT_CLOSED] = LIST(closed, 0),  [GSA_TEXT_SAME] = LIST(same, 1),
+    [GSA_TEXT_MIXED] = LIST(mixed, 0),
+};
+
+static gsa_slice token_of(int kind, int32_t t)
 {
-    const uint64_t dice = gsa_random(7, (uint64_t)t, (uint64_t)script);
-    const char *token = script == GSA_TEXT_WORDS ? words[dice % (sizeof words / sizeof *words)]
-                                                 : characters[dice % (sizeof characters / sizeof *characters)];
+    const uint64_t dice = gsa_random(7, (uint64_t)t, (uint64_t)kind), count = (uint64_t)kinds[kind].count;
+    const char *token = kinds[kind].token[(kinds[kind].in_order ? (uint64_t)t : dice) % count];
     return (gsa_slice){ token, (int64_t)strlen(token) };
 }
 
-static gsa_status make_room(gsa_checking *c, int32_t length, gsa_error *error)
+static gsa_status make_groups(gsa_checking *c, int32_t length, gsa_error *error)
 {
-    if (length <= c->room) return GSA_OK;
+    if (length <= c->room[0]) return GSA_OK;
     int32_t *group = gsa_resize(c->system, c->group, (size_t)length, sizeof *group);
-    if (group) c->group = group;
-    for (int s = 0; s < 2 && group; s++) {
-        gsa_slice *text = gsa_resize(c->system, c->text[s], (size_t)length, sizeof *text);
-        if (!text) group = NULL;
-        else c->text[s] = text;
-    }
-    if (!group) return gsa_out_of_memory(error, "an example", length * (int64_t)sizeof(gsa_slice));
-    for (int32_t t = c->room; t < length; t++) {
-        c->group[t] = t == 0 ? 0 : c->group[t - 1] + (gsa_random(7, (uint64_t)t, 9) % 5 == 0);
-        for (int s = 0; s < 2; s++) c->text[s][t] = token_of(s + GSA_TEXT_WORDS, t);
-    }
-    c->room = length;
+    if (!group) return gsa_out_of_memory(error, "an example", length * (int64_t)sizeof *group);
+    for (int32_t t = c->room[0]; t < length; t++)
+        group[t] = t == 0 ? 0 : group[t - 1] + (gsa_random(7, (uint64_t)t, 9) % 5 == 0);
+    c->group = group, c->room[0] = length;
+    return GSA_OK;
+}
+
+static gsa_status make_text(gsa_checking *c, int kind, int32_t length, gsa_error *error)
+{
+    if (kind == GSA_TEXT_NONE || kind >= GSA_TEXT_OWN || length <= c->room[kind]) return GSA_OK;
+    gsa_slice *text = gsa_resize(c->system, c->text[kind], (size_t)length, sizeof *text);
+    if (!text) return gsa_out_of_memory(error, "an example", length * (int64_t)sizeof *text);
+    for (int32_t t = c->room[kind]; t < length; t++) text[t] = token_of(kind, t);
+    c->text[kind] = text, c->room[kind] = length;
     return GSA_OK;
 }
 
 void gsa_checking_end(gsa_checking *c)
 {
     gsa_release(c->system, c->group);
-    for (int s = 0; s < 2; s++) gsa_release(c->system, c->text[s]);
+    for (int s = GSA_TEXT_WORDS; s < GSA_TEXT_OWN; s++) gsa_release(c->system, c->text[s]);
 }
 
 /* ---- examples ------------------------------------------------------------------------------------------------------------ */
@@ -96,13 +194,17 @@ void gsa_checking_end(gsa_checking *c)
 gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example, gsa_error *error)
 {
     const int32_t longest = trial->length > trial->memory_length ? trial->length : trial->memory_length;
-    const gsa_status status = make_room(c, longest > LONG ? longest : LONG, error);
+    const int32_t room = longest > GSA_CHECK_TEXT_MOST ? longest : GSA_CHECK_TEXT_MOST;
+    gsa_status status = trial->grouped ? make_groups(c, room, error) : GSA_OK;
+    if (status == GSA_OK) status = make_text(c, trial->text, room, error);
     if (status != GSA_OK) return status;
     *example = (gsa_example){ .struct_size = sizeof *example,
                               .length = trial->length,
                               .memory_length = trial->memory_length,
                               .heads = trial->heads,
-                              .text = trial->text ? c->text[trial->text - GSA_TEXT_WORDS] : NULL,
+                              .text = trial->text >= GSA_TEXT_OWN ? c->options.texts[trial->text - GSA_TEXT_OWN].token
+                                      : trial->text               ? c->text[trial->text]
+                                                                  : NULL,
                               .group = trial->grouped ? c->group : NULL,
                               .memory_group = trial->grouped ? c->group : NULL };
     return GSA_OK;
@@ -142,13 +244,11 @@ void gsa_found(gsa_finding *finding, int verdict, const char *format, ...)
 gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_status status, const gsa_error *why,
                            gsa_error *error)
 {
+    char name[GSA_NODE_NAME];
     if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", why->text);
     finding->length = trial->length;
-    gsa_found(finding, GSA_VERDICT_FAILED, "%s (%" PRId32 " heads, memory of %" PRId32 "%s%s)", why->text, trial->heads,
-              trial->memory_length,
-              trial->text == GSA_TEXT_CJK    ? ", Chinese text"
-              : trial->text == GSA_TEXT_NONE ? ""
-                                             : ", English text",
+    gsa_found(finding, GSA_VERDICT_FAILED, "%s (%" PRId32 " heads, memory of %" PRId32 "%s%s%s)", why->text, trial->heads,
+              trial->memory_length, trial->text ? ", " : "", trial->text ? gsa_checking_text_name(trial->text, name) : "",
               trial->grouped ? ", in groups" : "");
     return GSA_OK;
 }

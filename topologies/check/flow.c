@@ -90,8 +90,9 @@ gsa_status gsa_check_causal(gsa_checking *c, gsa_finding *finding, gsa_error *er
     gsa_status status = GSA_OK;
     gsa_trial trial;
     for (int i = 0; gsa_checking_length(c, i) >= 0; i++)
-        for (int v = 0; gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial); v++)
-            if (status == GSA_OK && finding->verdict == GSA_VERDICT_OK) status = try_causal(c, &trial, finding, error);
+        for (int v = 0, use; (use = gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial)) != 0; v++)
+            if (use > 0 && status == GSA_OK && finding->verdict == GSA_VERDICT_OK)
+                status = try_causal(c, &trial, finding, error);
     if (status == GSA_OK) finish(c, GSA_CAUSAL, "no token knows a later one, through however many layers", finding);
     return status;
 }
@@ -230,7 +231,7 @@ static int try_prefixes(gsa_checking *c, int variant, memory *m, gsa_finding *fi
     memset(m->length, 0, TOKENS * sizeof *m->length);
     for (int i = 0; *status == GSA_OK && gsa_checking_length(c, i) >= 0 && finding->verdict == GSA_VERDICT_OK; i++) {
         gsa_instance *x;
-        gsa_checking_variant(c, gsa_checking_length(c, i), variant, &trial);
+        if (gsa_checking_variant(c, gsa_checking_length(c, i), variant, &trial) < 0) continue;
         *status = gsa_checking_build(c, &trial, &x, error);
         if (*status == GSA_OK) *status = unfold(c, x, m, &trial, finding, error);
         gsa_instance_release(x);

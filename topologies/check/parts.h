@@ -3,6 +3,19 @@
 #define GSA_CHECK_PARTS_H
 #include "topologies/check.h"
 
+/* A token of a text depends on its place alone: prefixes agree. Texts of the caller's come behind these. */
+enum {
+    GSA_TEXT_NONE,
+    GSA_TEXT_WORDS,
+    GSA_TEXT_CJK,
+    GSA_TEXT_NESTED, /* three kinds of brackets, all closed, six deep */
+    GSA_TEXT_OPEN,   /* most are never closed */
+    GSA_TEXT_CLOSED, /* most were never opened */
+    GSA_TEXT_SAME,   /* one word again and again */
+    GSA_TEXT_MIXED,  /* Latin, Chinese, Arabic, emoji, combining marks, digits, punctuation, tokens of no bytes */
+    GSA_TEXT_OWN
+};
+
 typedef struct gsa_checking {
     const gsa_system *system;
     const gsa_pattern *pattern;
@@ -12,17 +25,16 @@ typedef struct gsa_checking {
     uint64_t digest;     /* of the examples of gsa_check_deterministic */
     int32_t only;        /* the length of a given graph; -1: any length */
     int reads_memory, reads_text;
-    /* what examples point to, [room] each: two texts, irregular groups */
-    int32_t room;
-    gsa_slice *text[2];
+    /* what examples point to, [room] each: a text of each kind; in room 0 irregular groups */
+    int32_t room[GSA_TEXT_OWN];
+    gsa_slice *text[GSA_TEXT_OWN];
     int32_t *group;
 } gsa_checking;
 
-enum { GSA_TEXT_NONE, GSA_TEXT_WORDS, GSA_TEXT_CJK }; /* a token of the text depends on its place alone: prefixes agree */
-
+enum { GSA_NODE_NAME = 96 };
 typedef struct gsa_trial { /* one example to be made */
     int32_t length, memory_length, heads;
-    int text, grouped;
+    int text, grouped; /* text: GSA_TEXT_OWN + i is the caller's text i */
 } gsa_trial;
 
 /* One property: writes its finding (a zeroed one with -1 in the numbers). Fails only for want of memory or threads. */
@@ -32,14 +44,22 @@ gsa_property_run gsa_check_valid, gsa_check_labels, gsa_check_deterministic, gsa
 
 /* ---- examples.c */
 void gsa_checking_end(gsa_checking *c);
-/* The i-th of the lengths that a property tries (0..130, 1000; of a given graph its own); -1 after the last. */
+/* The i-th of the lengths that a property tries (0..130, 1000, longer ones of the caller's texts; of a given graph its own); -1 after
+ * the last. */
 int32_t gsa_checking_length(const gsa_checking *c, int i);
-/* The same of a short list: 0, 1, 2, 3, 5, 8, 13, 33, 64, 130, 1000. */
+/* The same of a short list: 0, 1, 2, 3, 5, 8, 13, 33, 64, 130, 1000, and those of the caller's texts. */
 int32_t gsa_checking_few(const gsa_checking *c, int i);
 /* The usual example of a length: one head, some memory, Chinese characters where text is read, no groups. */
 gsa_trial gsa_checking_trial(const gsa_checking *c, int32_t length);
-/* The i-th example of a length for what must hold whatever an example holds: the usual one; three heads and groups; English
- * words where text is read. 0 after the last. */
+/* Texts that a pattern is tried on, GSA_TEXT_NONE where it reads none. 0 after the last. */
+int gsa_checking_text(const gsa_checking *c, int i, int *text);
+/* 1: the text has a beginning of that length to be tried on: a made-up one any, the caller's its whole, that without the last token, and
+ * its first half. */
+int gsa_checking_has(const gsa_checking *c, int text, int32_t length);
+/* "Chinese text", "text 2 of those given" */
+const char *gsa_checking_text_name(int text, char out[GSA_NODE_NAME]);
+/* The i-th example of a length for what must hold whatever an example holds: the usual one; three heads and groups; each other text
+ * where text is read. 0 after the last; -1: the i-th is not tried at this length. */
 int gsa_checking_variant(const gsa_checking *c, int32_t length, int i, gsa_trial *trial);
 /* Fills the example; its arrays live until the next call with a greater length. */
 gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example, gsa_error *error);
@@ -54,7 +74,6 @@ gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_sta
 void gsa_found(gsa_finding *finding, int verdict, const char *format, ...) GSA_PRINTF(3, 4);
 int gsa_checking_promised(const gsa_checking *c, uint32_t flag);
 
-enum { GSA_NODE_NAME = 96 };
 /* "" of the usual example, else what is other in it: " with 3 heads, in groups". Returns out. */
 const char *gsa_checking_where(const gsa_trial *trial, char out[GSA_NODE_NAME]);
 /* "token 5", "token 5 head 2": the destination that a row of a phase stands for, or a source of a run's kind. Returns out. */

@@ -1,6 +1,7 @@
 /* same.c - the same calls for the same example: again, in other threads, in another order, for another text. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include "parts.h"
 
@@ -151,6 +152,15 @@ static uint64_t digest_of(const gsa_checking *c, const gsa_instance *x, uint64_t
     return digest;
 }
 
+/* Each length has another text, until all were there. */
+static int turn_of(const gsa_checking *c, int turn, int32_t length)
+{
+    int count = 0, text;
+    while (gsa_checking_text(c, count, &text)) count++;
+    while (gsa_checking_text(c, turn % count, &text) && !gsa_checking_has(c, text, length)) turn++;
+    return text;
+}
+
 gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_error *error)
 {
     gsa_instance *first[LENGTHS] = { 0 };
@@ -160,7 +170,7 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
     for (; count < LENGTHS && gsa_checking_few(c, count) >= 0 && status == GSA_OK; count += status == GSA_OK) {
         gsa_trial trial = gsa_checking_trial(c, gsa_checking_few(c, count));
         trial.heads = 2;
-        if (c->reads_text && count % 2) trial.text = GSA_TEXT_WORDS;
+        trial.text = turn_of(c, count, trial.length);
         status = gsa_checking_example(c, &trial, &examples[count], error);
         if (status == GSA_OK) status = gsa_checking_build(c, &trial, &first[count], error);
     }
@@ -176,27 +186,47 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
 
 /* ---- by length ----------------------------------------------------------------------------------------------------------- */
 
-/* Two texts and two sets of groups beside the plain example. 1: one differs. */
+/* The same length with each other text, and with groups, beside the usual example. 1: one differs. */
 static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs, gsa_finding *finding, gsa_error *error)
 {
-    static const gsa_trial others[] = { { .text = GSA_TEXT_WORDS }, { .text = GSA_TEXT_CJK }, { .grouped = 1 } };
     gsa_trial trial = gsa_checking_trial(c, length);
     gsa_instance *plain, *x;
     difference d;
+    char when[GSA_NODE_NAME + 16], name[GSA_NODE_NAME];
     trial.heads = 3;
     gsa_status status = gsa_checking_build(c, &trial, &plain, error);
-    for (size_t i = 0; i < sizeof others / sizeof *others && status == GSA_OK && !*differs; i++) {
-        trial.text = others[i].text || !c->reads_text ? others[i].text : GSA_TEXT_CJK;
-        trial.grouped = others[i].grouped;
+    const int texts = GSA_TEXT_OWN + (c->reads_text ? c->options.n_texts : 0), usual = trial.text;
+    for (int i = GSA_TEXT_NONE; i < texts && status == GSA_OK && !*differs; i++) { /* NONE: the usual text in groups */
+        if (!gsa_checking_has(c, i, length)) continue;
+        trial.text = i == GSA_TEXT_NONE ? usual : i;
+        trial.grouped = i == GSA_TEXT_NONE;
+        snprintf(when, sizeof when, "for %s", gsa_checking_text_name(trial.text, name));
         status = gsa_checking_build(c, &trial, &x, error);
         if (status == GSA_OK && differ(c, plain, x, &d)) {
             *differs = 1;
-            found_difference(c, plain, &d, trial.grouped ? "with other groups" : "for another text", finding);
+            found_difference(c, plain, &d, trial.grouped ? "with other groups" : when, finding);
         }
         gsa_instance_release(x);
     }
     gsa_instance_release(plain);
     return status;
+}
+
+/* What may be concluded of a pattern that promises nothing and never differed. */
+static void advise(const gsa_checking *c, gsa_finding *finding)
+{
+    if (!c->reads_text)
+        gsa_found(finding, GSA_VERDICT_NOT_PROMISED,
+                  "but no text and no groups changed an edge: promise it, and it is cached");
+    else if (c->options.n_texts == 0)
+        gsa_found(finding, GSA_VERDICT_NOT_PROMISED,
+                  "no text that was made up changed an edge, of %d kinds: --text FILE tries yours", GSA_TEXT_OWN - 1);
+    else
+        gsa_found(finding, GSA_VERDICT_NOT_PROMISED,
+                  "but no groups and none of %" PRId32
+                  " texts given changed an edge, beside others of equal length: promise "
+                  "it, without GSA_NEEDS_TEXT, and it is cached",
+                  c->options.n_texts);
 }
 
 gsa_status gsa_check_by_length(gsa_checking *c, gsa_finding *finding, gsa_error *error)
@@ -209,8 +239,6 @@ gsa_status gsa_check_by_length(gsa_checking *c, gsa_finding *finding, gsa_error 
     if (differs) finding->verdict = GSA_VERDICT_NOT_PROMISED;
     else if (gsa_checking_promised(c, GSA_BY_LENGTH))
         gsa_found(finding, GSA_VERDICT_OK, "other texts and groups change no edge: patterns are cached by length");
-    else
-        gsa_found(finding, GSA_VERDICT_NOT_PROMISED,
-                  "but no text and no groups changed an edge: promise it, and it is cached");
+    else advise(c, finding);
     return GSA_OK;
 }

@@ -48,18 +48,26 @@ static gsa_status find_in_phase(gsa_checking *c, const gsa_instance *x, int p, g
     return GSA_OK;
 }
 
+static gsa_status find_in_example(gsa_checking *c, const gsa_trial *trial, gsa_finding *finding, gsa_error *error)
+{
+    gsa_instance *x;
+    gsa_status status = gsa_checking_build(c, trial, &x, error);
+    for (int p = 0; p < gsa_schema_phases(c->schema) && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; p++)
+        if (gsa_schema_phase(c->schema, p)->aggregate != GSA_NONE) status = find_in_phase(c, x, p, finding, error);
+    gsa_instance_release(x);
+    return status;
+}
+
 gsa_status gsa_check_duplicates(gsa_checking *c, gsa_finding *finding, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    for (int i = 0; gsa_checking_length(c, i) >= 0 && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; i++) {
-        gsa_trial trial = gsa_checking_trial(c, gsa_checking_length(c, i));
-        gsa_instance *x;
-        trial.heads = 3;
-        status = gsa_checking_build(c, &trial, &x, error);
-        for (int p = 0; p < gsa_schema_phases(c->schema) && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; p++)
-            if (gsa_schema_phase(c->schema, p)->aggregate != GSA_NONE) status = find_in_phase(c, x, p, finding, error);
-        gsa_instance_release(x);
-    }
+    gsa_trial trial;
+    for (int i = 0; gsa_checking_length(c, i) >= 0; i++)
+        for (int v = 0, use; (use = gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial)) != 0; v++) {
+            trial.heads = 3;
+            if (use > 0 && !trial.grouped && status == GSA_OK && finding->verdict == GSA_VERDICT_OK)
+                status = find_in_example(c, &trial, finding, error);
+        }
     if (status != GSA_OK) return status;
     const int met = finding->verdict == GSA_VERDICT_FAILED;
     if (!met && gsa_checking_promised(c, GSA_DUPLICATES))

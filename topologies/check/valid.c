@@ -1,5 +1,6 @@
 /* valid.c - patterns that can be built at all: edges in range, labels with names, a given graph's one length. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "graph/utf8.h"
 #include "parts.h"
@@ -17,18 +18,18 @@ static gsa_status scan(const gsa_checking *c, const gsa_instance *x, gsa_error *
     return status;
 }
 
-/* Every example of one length: heads 1 and 4, memory of 0 and some, both texts, with groups and without. */
-static gsa_status try_length(gsa_checking *c, int32_t length, int64_t *tried, gsa_finding *finding, gsa_error *error)
+/* Every example of one length and text: heads 1 and 4, memory of 0 and some, with groups and without. */
+static gsa_status try_text(gsa_checking *c, int32_t length, int text, int64_t *tried, gsa_finding *finding, gsa_error *error)
 {
-    for (int variant = 0; variant < 16; variant++) {
+    for (int variant = 0; variant < 8; variant++) {
         gsa_trial trial = gsa_checking_trial(c, length);
         gsa_instance *x;
         gsa_error why = { 0 };
-        if ((variant & 2 && !c->reads_memory) || (variant & 4 && !c->reads_text)) continue;
+        if (variant & 2 && !c->reads_memory) continue;
         if (variant & 1) trial.heads = 4;
         if (variant & 2) trial.memory_length = 0;
-        if (variant & 4) trial.text = GSA_TEXT_WORDS;
-        trial.grouped = (variant & 8) != 0;
+        trial.text = text;
+        trial.grouped = (variant & 4) != 0;
         gsa_status status = gsa_checking_build(c, &trial, &x, &why);
         if (status == GSA_OK) status = scan(c, x, &why);
         gsa_instance_release(x);
@@ -36,6 +37,14 @@ static gsa_status try_length(gsa_checking *c, int32_t length, int64_t *tried, gs
         ++*tried;
     }
     return GSA_OK;
+}
+
+static gsa_status try_length(gsa_checking *c, int32_t length, int64_t *tried, gsa_finding *finding, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int i = 0, text; gsa_checking_text(c, i, &text) && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; i++)
+        if (gsa_checking_has(c, text, length)) status = try_text(c, length, text, tried, finding, error);
+    return status;
 }
 
 /* A given graph: the length that its author names, or the first that works. */
@@ -70,8 +79,13 @@ gsa_status gsa_check_valid(gsa_checking *c, gsa_finding *finding, gsa_error *err
     for (int i = 0; gsa_checking_length(c, i) >= 0 && status == GSA_OK && finding->verdict == GSA_VERDICT_OK; i++)
         status = try_length(c, gsa_checking_length(c, i), &tried, finding, error);
     if (status != GSA_OK || finding->verdict != GSA_VERDICT_OK) return status;
-    if (c->only >= 0) gsa_found(finding, GSA_VERDICT_OK, "%" PRId64 " examples of %" PRId32 " tokens", tried, c->only);
-    else gsa_found(finding, GSA_VERDICT_OK, "%" PRId64 " examples of 0 to 130 and 1000 tokens", tried);
+    char texts[64] = "";
+    if (c->reads_text && c->options.n_texts)
+        snprintf(texts, sizeof texts, ", %" PRId32 " text%s given among them", c->options.n_texts,
+                 c->options.n_texts == 1 ? "" : "s");
+    if (c->only >= 0)
+        gsa_found(finding, GSA_VERDICT_OK, "%" PRId64 " examples of %" PRId32 " tokens%s", tried, c->only, texts);
+    else gsa_found(finding, GSA_VERDICT_OK, "%" PRId64 " examples of 0 to 130 and 1000 tokens%s", tried, texts);
     return GSA_OK;
 }
 
@@ -117,6 +131,19 @@ static void mark_labels(const gsa_edges *edges, uint8_t *used)
     }
 }
 
+static gsa_status mark_example(gsa_checking *c, int p, gsa_trial trial, uint8_t *used, gsa_error *error)
+{
+    gsa_instance *x;
+    gsa_edges edges;
+    trial.heads = 4;
+    const gsa_status status = gsa_checking_build(c, &trial, &x, error);
+    if (status != GSA_OK) return status;
+    gsa_instance_edges(x, p, &edges);
+    mark_labels(&edges, used);
+    gsa_instance_release(x);
+    return GSA_OK;
+}
+
 /* How many of a phase's labels some edge of the usual lengths has. */
 static gsa_status count_labels(gsa_checking *c, int p, int64_t *count, gsa_error *error)
 {
@@ -124,16 +151,10 @@ static gsa_status count_labels(gsa_checking *c, int p, int64_t *count, gsa_error
     uint8_t *used = gsa_alloc_zero(c->system, (size_t)labels, 1);
     if (!used) return gsa_out_of_memory(error, "labels", labels);
     gsa_status status = GSA_OK;
-    for (int i = 0; gsa_checking_few(c, i) >= 0 && status == GSA_OK; i++) {
-        gsa_instance *x;
-        gsa_edges edges;
+    for (int i = 0; gsa_checking_few(c, i) >= 0; i++) {
         gsa_trial trial = gsa_checking_trial(c, gsa_checking_few(c, i));
-        trial.heads = 4;
-        status = gsa_checking_build(c, &trial, &x, error);
-        if (status != GSA_OK) break;
-        gsa_instance_edges(x, p, &edges);
-        mark_labels(&edges, used);
-        gsa_instance_release(x);
+        for (int t = 0; gsa_checking_text(c, t, &trial.text) && status == GSA_OK; t++)
+            if (gsa_checking_has(c, trial.text, trial.length)) status = mark_example(c, p, trial, used, error);
     }
     for (int32_t l = 0; l < labels; l++) *count += used[l];
     gsa_release(c->system, used);

@@ -1,6 +1,7 @@
 /* broken.c - one plugin, built many times with one thing wrong: the definitions on the command line say what happens where. */
 #define _GNU_SOURCE
 #include <gsa/topology.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,33 @@ __attribute__((unused)) static void says_done(void) /* to the descriptor that th
     _Exit(wrote == 5 ? 0 : 1);
 }
 
+__attribute__((unused)) static void overrun(void) /* one byte behind its memory */
+{
+    char *own = malloc(16);
+    volatile char *end = own + 16 + turn;
+    if (own) *end = 1;
+    free(own);
+}
+
+__attribute__((unused)) static void overflow(void) /* of an int */
+{
+    volatile int most = 2147483647;
+    turn = most + 1 + turn * 0;
+    turn = 0;
+}
+
+__attribute__((unused)) static void *wait_for_ever(void *unused)
+{
+    for (;;) usleep(100); /* back in code that may be gone */
+    return unused;
+}
+
+__attribute__((unused)) static void leave_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+}
+
 __attribute__((constructor)) static void load(void)
 {
     AT_LOAD;
@@ -96,6 +124,7 @@ static void describe(const void *self, gsa_describer *d)
                               .destinations = 1,
                               .name = "read" });
     d->sequence(d, 0);
+    d->summary(d, 0, GSA_MEAN_OF, 1);
     d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE, GSA_LINEAR_EDGES);
 }
 
