@@ -40,7 +40,7 @@ static void write_fixtures(void)
                                "epochs = 1\n[data]\ntrain = pairs.tsv\n");
     gsa_cli_write("pairs.tsv", "yes\ta b\tb\nno\ta b\tc\n");
     gsa_cli_write("pairs.jsonl",
-                  "{\"gold_label\": \"yes\", \"sentence1\": \"a\", \"sentence2\": \"a\"}\n{\"gold_label\": 1}\n");
+                  "{\"gold_label\": \"yes\", \"sentence1\": \"a\", \"sentence2\": \"a\"}\n{\"gold_label\": 1.5}\n");
     gsa_cli_write("nodes.ini",
                   "[task]\nname = node_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
                   "epochs = 1\nbatch = 1\n[data]\ntrain = nodes.tsv\n");

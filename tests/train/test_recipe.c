@@ -333,7 +333,7 @@ static const struct {
     { MODEL "bias=q,k\n", NULL, "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
     { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },
     { MODEL "[task]\nname=summarising\n", NULL, "expected one of masked_summation,text_classification" },
-    { MODEL "[data]\nformat=csv\n", NULL, "parameter 'format' is 'csv'" },
+    { MODEL "[data]\nformat=xml\n", NULL, "parameter 'format' is 'xml'" },
     /* values that do not fit together */
     { MODEL "[task]\nname=masked_summation\nn=5\nk=6\n", NULL, "r.ini:6: [task] k = 6 is more than n = 5" },
     { MODEL "[task]\nname=masked_summation\nn=5\n", NULL, "default of task.k" },
@@ -343,8 +343,8 @@ static const struct {
     { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
     { MODEL "[data]\nvectors_frozen=1\n", NULL, "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
     /* keys and choices that the task does not read */
-    { MODEL "[task]\nname=tagging\n[data]\ntrain=t\nhold=100\n", NULL,
-      "r.ini:7: [data] hold = 100 is not for task tagging: it is read by text_classification and sentence_pairs" },
+    { MODEL "[task]\nname=tagging\n[data]\ntrain=t\nstratify=1\n", NULL,
+      "r.ini:7: [data] stratify = 1 is not for task tagging: it is read by text_classification and sentence_pairs" },
     { MODEL "[task]\nname=language_modelling\n", "data.max_length=80",
       "--set data.max_length: [data] max_length = 80 is not for task language_modelling: it is read by text_classification, "
       "sentence_pairs, span_extraction and translation" },

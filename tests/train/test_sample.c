@@ -84,6 +84,37 @@ START_TEST(larger_parts_hold_smaller_ones)
 }
 END_TEST
 
+/* 900 of "a", 90 of "b", 9 of "c", one of "d". */
+START_TEST(a_stratified_part_has_each_label_in_its_share)
+{
+    static const int hold[] = { 1, 10, 100, 333, 998 };
+    gsa_slice label[LINES];
+    gsa_error error;
+    for (int i = 0; i < LINES; i++)
+        label[i] = (gsa_slice){ i * 7 % 1000 < 900 ? "a" : i * 7 % 1000 < 990 ? "b" : i * 7 % 1000 < 999 ? "c" : "d", 1 };
+    for (size_t h = 0; h < sizeof hold / sizeof *hold; h++) {
+        uint8_t drop[2][LINES] = { { 0 } };
+        int of[4] = { 0 };
+        const gsa_sample dev = { 0, hold[h], hold[h], 1, 0 }, train = { hold[h], 0, hold[h], 1, 0 };
+        ck_assert_int_eq(gsa_sample_choose(gsa_system_default(), &dev, "t", label, LINES, drop[0], &error), GSA_OK);
+        ck_assert_int_eq(gsa_sample_choose(gsa_system_default(), &train, "t", label, LINES, drop[1], &error), GSA_OK);
+        for (int i = 0; i < LINES; i++) {
+            ck_assert_int_eq(drop[0][i] + drop[1][i], 1);
+            of[label[i].at[0] - 'a'] += !drop[0][i];
+        }
+        ck_assert_int_eq(of[0] + of[1] + of[2], hold[h]);
+        ck_assert_int_eq(of[3], 0); /* the only one of its label is trained on */
+        ck_assert_int_le(abs(999 * of[0] - 900 * hold[h]), 999);
+        ck_assert_int_le(abs(999 * of[1] - 90 * hold[h]), 999);
+        ck_assert_int_le(abs(999 * of[2] - 9 * hold[h]), 999);
+    }
+    uint8_t none[LINES] = { 0 };
+    const gsa_sample too_many = { 0, 999, 999, 1, 0 };
+    ck_assert_int_ne(gsa_sample_choose(gsa_system_default(), &too_many, "t", label, LINES, none, &error), GSA_OK);
+    ck_assert_ptr_nonnull(strstr(error.text, "t: data.hold is 999, and 999 examples have a label that another one has"));
+}
+END_TEST
+
 /* ---- in a run ------------------------------------------------------------------------------------------------------------------ */
 
 START_TEST(a_run_holds_out_and_finds_it_again)
@@ -156,8 +187,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test parts[] = { GSA_TEST(held_out_and_trained_on_are_apart),
-                                      GSA_TEST(larger_parts_hold_smaller_ones) };
+    static const gsa_test parts[] = { GSA_TEST(held_out_and_trained_on_are_apart), GSA_TEST(larger_parts_hold_smaller_ones),
+                                      GSA_TEST(a_stratified_part_has_each_label_in_its_share) };
     static const gsa_test runs[] = { GSA_LOOP(a_run_holds_out_and_finds_it_again, 2), GSA_TEST(seeds_share_what_is_held_out),
                                      GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("parts", parts, 20), GSA_CASE("runs", runs, 60) };

@@ -281,6 +281,25 @@ gsa_status gsa_conll_read(const gsa_system *system, const char *path, const gsa_
     return status;
 }
 
+void gsa_conll_compact(gsa_conll *conll, const uint8_t *drop)
+{
+    int64_t kept = 0, tokens = 0, first = 0;
+    conll->longest = 0;
+    for (int64_t s = 0; s < conll->sentences; s++) {
+        const int64_t last = conll->offset[s + 1], count = last - first;
+        if (!drop[s]) {
+            memmove(conll->line + tokens, conll->line + first, (size_t)count * sizeof *conll->line);
+            memmove(conll->word + tokens, conll->word + first, (size_t)count * sizeof *conll->word);
+            memmove(conll->tag + tokens, conll->tag + first, (size_t)count * sizeof *conll->tag);
+            tokens += count;
+            conll->offset[++kept] = tokens;
+            if (count > conll->longest) conll->longest = count;
+        }
+        first = last;
+    }
+    conll->sentences = kept, conll->tokens = tokens;
+}
+
 void gsa_conll_release(gsa_conll *conll)
 {
     gsa_release(conll->system, conll->offset);

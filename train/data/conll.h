@@ -38,6 +38,8 @@ typedef struct gsa_conll {
 /* "-" is standard input. A file without a sentence is an error, unless it is untagged. On failure nothing is to be released. */
 gsa_status gsa_conll_read(const gsa_system *system, const char *path, const gsa_conll_options *options, gsa_conll *conll,
                           gsa_error *error);
+/* Closes the gaps that sentences with drop[s] leave. */
+void gsa_conll_compact(gsa_conll *conll, const uint8_t *drop);
 void gsa_conll_release(gsa_conll *conll); /* a zeroed one is fine */
 /* "auto", "conll", "conllu", "chars" */
 const char *gsa_conll_format_name(int32_t format);

@@ -1,10 +1,10 @@
 #include "train/data/pairs.h"
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
 #include "train/settings/keys.h"
-#include "train/data/lines.h"
+#include "train/data/csv.h"
+#include "train/data/objects.h"
 
 enum { LABEL, A, B, ROLES };
 static const char *const role_names[ROLES] = { "label", "a", "b" };
@@ -14,6 +14,7 @@ typedef struct pair_reader {
     const gsa_text_options *options;
     gsa_pairs *pairs;
     gsa_columns columns;
+    gsa_object_keys keys;
 } pair_reader;
 
 #define FAIL(reader, error, ...) gsa_text_fail(&(reader)->side[0], error, __VA_ARGS__)
@@ -33,11 +34,10 @@ static int32_t role_of(gsa_slice name)
     return GSA_COLUMN_PASSED;
 }
 
-static gsa_status read_header(pair_reader *r, const char *line, int64_t bytes, gsa_error *error)
+static gsa_status read_header(pair_reader *r, const gsa_slice *part, int count, gsa_error *error)
 {
     char place[512];
-    gsa_slice part[GSA_COLUMNS];
-    const int count = r->columns.count = gsa_columns_split(line, bytes, '\t', part);
+    r->columns.count = count;
     if (count < 0) return FAIL(r, error, "the header has more than %d columns", GSA_COLUMNS);
     for (int i = 0; i < count; i++) r->columns.role[i] = role_of(part[i]);
     snprintf(place, sizeof place, "%s:1", r->side[0].text->path);
@@ -69,10 +69,9 @@ static gsa_status add_pair(pair_reader *r, const gsa_slice part[ROLES], gsa_erro
     return status == GSA_OK ? gsa_text_add(&r->side[1], (gsa_slice){ "", 0 }, 0, r->side[1].words, error) : status;
 }
 
-static gsa_status read_tsv(pair_reader *r, const char *line, int64_t bytes, gsa_error *error)
+static gsa_status take_parts(pair_reader *r, const gsa_slice *part, int count, gsa_error *error)
 {
-    gsa_slice part[GSA_COLUMNS], pair[ROLES] = { { "", 0 } };
-    const int count = gsa_columns_split(line, bytes, '\t', part);
+    gsa_slice pair[ROLES] = { { "", 0 } };
     if (count != r->columns.count) {
         char found[32] = "more than 64";
         if (count > 0) snprintf(found, sizeof found, "%d", count);
@@ -84,56 +83,62 @@ static gsa_status read_tsv(pair_reader *r, const char *line, int64_t bytes, gsa_
     return add_pair(r, pair, error);
 }
 
-/* A string of the object, copied to *to, which moves on: what is decoded is no longer than what stood in the line. */
-static gsa_status take_field(pair_reader *r, const json_t *object, const char *name, char **to, const char *end,
-                             gsa_slice *field, gsa_error *error)
+static gsa_status read_json(pair_reader *r, char *line, int64_t bytes, gsa_error *error)
 {
-    const json_t *value = json_object_get(object, name);
-    if (!value) return FAIL(r, error, "the object has no field '%s'", name);
-    if (!json_is_string(value)) return FAIL(r, error, "field '%s' is no string", name);
-    const size_t bytes = json_string_length(value);
-    if (bytes > (size_t)(end - *to)) return FAIL(r, error, "field '%s' is longer than its line", name);
-    memcpy(*to, json_string_value(value), bytes);
-    *field = (gsa_slice){ *to, (int64_t)bytes };
-    *to += bytes;
-    return GSA_OK;
-}
-
-static gsa_status read_object(pair_reader *r, const json_t *object, char *line, int64_t bytes, gsa_error *error)
-{
-    static const char *const names[ROLES] = { "gold_label", "sentence1", "sentence2" };
     gsa_slice pair[ROLES] = { { "", 0 } };
-    gsa_status status = GSA_OK;
-    char *to = line;
-    if (!json_is_object(object)) return FAIL(r, error, "the line is no JSON object");
-    for (int f = r->options->unlabelled ? A : LABEL; f < ROLES && status == GSA_OK; f++)
-        status = take_field(r, object, names[f], &to, line + bytes, &pair[f], error);
+    const gsa_status status =
+        gsa_object_read(&r->side[0], &r->keys, r->options->unlabelled ? A : LABEL, line, bytes, pair, error);
     if (status != GSA_OK) return status;
-    if (pair[LABEL].bytes == 1 && pair[LABEL].at[0] == '-') {
+    if (r->pairs->format == GSA_TEXT_SNLI && pair[LABEL].bytes == 1 && pair[LABEL].at[0] == '-') {
         r->pairs->skipped++;
         return GSA_OK;
     }
     return add_pair(r, pair, error);
 }
 
-static gsa_status read_json(pair_reader *r, char *line, int64_t bytes, gsa_error *error)
+static int is_json(int32_t format)
 {
-    json_error_t why;
-    json_t *object = json_loadb(line, (size_t)bytes, JSON_REJECT_DUPLICATES, &why);
-    if (!object) return FAIL(r, error, "no JSON: %s (byte %d)", why.text, why.position);
-    const gsa_status status = read_object(r, object, line, bytes, error);
-    json_decref(object);
-    return status;
+    return format == GSA_TEXT_SNLI || format == GSA_TEXT_JSON;
 }
 
 static gsa_status read_line(pair_reader *r, char *line, int64_t bytes, gsa_error *error)
 {
     if (bytes == 0) return FAIL(r, error, "the line is empty");
     if (r->pairs->format == GSA_TEXT_AUTO) r->pairs->format = line[0] == '{' ? GSA_TEXT_SNLI : GSA_TEXT_TSV;
-    return r->pairs->format == GSA_TEXT_SNLI ? read_json(r, line, bytes, error) : read_tsv(r, line, bytes, error);
+    if (is_json(r->pairs->format)) return read_json(r, line, bytes, error);
+    gsa_slice part[GSA_COLUMNS];
+    return take_parts(r, part, gsa_columns_split(line, bytes, '\t', part), error);
+}
+
+static gsa_status read_csv(pair_reader *r, gsa_lines *lines, const char *columns, gsa_error *error)
+{
+    gsa_slice part[GSA_COLUMNS];
+    const char separator = gsa_csv_separator(lines);
+    int count, first = r->options->header;
+    gsa_status status = GSA_OK;
+    for (; status == GSA_OK; first = 0) {
+        status = gsa_csv_next(lines, separator, part, &count, &r->side[0].number, error);
+        r->side[1].number = r->side[0].number;
+        if (status != GSA_OK || count == 0) break;
+        if (!first) status = take_parts(r, part, count, error);
+        else if (!*columns) status = read_header(r, part, count, error);
+    }
+    return status;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------ */
+
+/* Which columns, or which fields of objects. */
+static gsa_status settle_columns(pair_reader *r, const char *columns, gsa_error *error)
+{
+    static const char *const snli[ROLES] = { "gold_label", "sentence1", "sentence2" };
+    const int json = r->pairs->format == GSA_TEXT_JSON;
+    gsa_status status = gsa_object_keys_read(json ? columns : "", json ? role_names : snli, ROLES, &r->keys, error);
+    r->columns = r->options->unlabelled ? (gsa_columns){ { A, B }, 2 } : (gsa_columns){ { LABEL, A, B }, 3 };
+    if (status == GSA_OK && *columns && !r->options->unlabelled && !json)
+        status = gsa_columns_read(columns, role_names, ROLES, &r->columns, error);
+    return status;
+}
 
 static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes, gsa_error *error)
 {
@@ -142,16 +147,18 @@ static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes,
     lines.advice = gsa_encoding_advice;
     gsa_status status = GSA_OK;
     char *line;
-    const int header = r->options->header && !r->options->unlabelled && r->pairs->format != GSA_TEXT_SNLI;
-    if (header) r->pairs->format = GSA_TEXT_TSV;
-    r->columns = r->options->unlabelled ? (gsa_columns){ { A, B }, 2 } : (gsa_columns){ { LABEL, A, B }, 3 };
-    if (*columns && !r->options->unlabelled) status = gsa_columns_read(columns, role_names, ROLES, &r->columns, error);
+    const int header = r->options->header && !r->options->unlabelled && !is_json(r->pairs->format);
+    const int csv = r->pairs->format == GSA_TEXT_CSV && !r->options->unlabelled;
+    if (header && !csv) r->pairs->format = GSA_TEXT_TSV;
+    status = settle_columns(r, columns, error);
+    if (status == GSA_OK && csv) status = read_csv(r, &lines, columns, error);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
+        gsa_slice part[GSA_COLUMNS];
         r->side[0].number = r->side[1].number = lines.number;
         status = gsa_lines_check(&lines, line, bytes, error);
         if (status != GSA_OK) break;
         if (!header || lines.number > 1) status = read_line(r, line, bytes, error);
-        else if (!*columns) status = read_header(r, line, bytes, error);
+        else if (!*columns) status = read_header(r, part, gsa_columns_split(line, bytes, '\t', part), error);
     }
     if (status == GSA_OK && text->examples == 0 && !r->options->unlabelled)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no pair", text->path);

@@ -43,11 +43,23 @@ static gsa_status make_words(gsa_tagged *t, const gsa_tagged_options *options, g
     return GSA_OK;
 }
 
+static gsa_status take_part(gsa_conll *c, const gsa_sample *part, gsa_error *error)
+{
+    if (part->held == 0) return GSA_OK;
+    uint8_t *drop = gsa_alloc_zero(c->system, (size_t)c->sentences, 1);
+    if (!drop) return gsa_out_of_memory(error, c->path, c->sentences);
+    const gsa_status status = gsa_sample_choose(c->system, part, c->path, NULL, c->sentences, drop, error);
+    if (status == GSA_OK) gsa_conll_compact(c, drop);
+    gsa_release(c->system, drop);
+    return status;
+}
+
 gsa_status gsa_tagged_read(const gsa_system *system, const char *path, const gsa_tagged_options *options, gsa_tagged *tagged,
                            gsa_error *error)
 {
     *tagged = (gsa_tagged){ .system = system };
     gsa_status status = gsa_conll_read(system, path, &options->conll, &tagged->conll, error);
+    if (status == GSA_OK) status = take_part(&tagged->conll, &options->part, error);
     if (status == GSA_OK) status = make_words(tagged, options, error);
     if (status != GSA_OK) gsa_tagged_release(tagged);
     return status;

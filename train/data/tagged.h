@@ -6,11 +6,12 @@
 #define GSA_TAGGED_H
 #include "train/data/conll.h"
 #include "train/score/spans.h"
-#include "train/data/text.h"
+#include "train/data/sample.h"
 
 typedef struct gsa_tagged_options {
     gsa_conll_options conll;
     int32_t lower, zero_digits;
+    gsa_sample part; /* the sentences of the file that are used */
 } gsa_tagged_options;
 
 typedef struct gsa_tagged {

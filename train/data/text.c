@@ -5,13 +5,16 @@
 #include <utf8proc.h>
 #include "topologies/words.h"
 #include "train/settings/keys.h"
-#include "train/data/lines.h"
+#include "train/data/csv.h"
+#include "train/data/objects.h"
 
 static const char FASTTEXT[] = "__label__";
+static const char *const role_names[] = { "label", "text" };
 
 const char *gsa_text_format_name(int32_t format)
 {
-    static const char *const names[] = { "auto", "tsv", "fasttext", "sst", "stsa", "snli", "conll", "conllu", "chars" };
+    static const char *const names[] = { "auto",  "tsv",    "fasttext", "sst", "stsa", "snli",
+                                         "conll", "conllu", "chars",    "csv", "json" };
     return names[format];
 }
 
@@ -218,21 +221,54 @@ static int own_columns(const gsa_text_options *options)
     return options->columns && *options->columns;
 }
 
-static gsa_status read_tsv(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error)
+static gsa_status take_parts(gsa_text_reader *reader, const gsa_slice *part, int count, gsa_error *error)
 {
     const gsa_columns *columns = &reader->columns;
-    gsa_slice part[GSA_COLUMNS], found[2] = { { "", 0 }, { "", 0 } };
-    const int count = gsa_columns_split(line, bytes, '\t', part);
+    gsa_slice found[2] = { { "", 0 }, { "", 0 } };
     if (count != columns->count) {
         char shown[32] = "more than 64";
         if (count > 0) snprintf(shown, sizeof shown, "%d", count);
         return gsa_text_fail(reader, error, "the line has %s column%s, expected %d%s%s", shown, count == 1 ? "" : "s",
-                             columns->count, own_columns(reader->options) ? ", as data.columns says: " : ": label<TAB>text",
+                             columns->count,
+                             own_columns(reader->options)           ? ", as data.columns says: "
+                             : reader->text->format == GSA_TEXT_CSV ? ": label,text"
+                                                                    : ": label<TAB>text",
                              own_columns(reader->options) ? reader->options->columns : "");
     }
     for (int i = 0; i < count; i++)
         if (columns->role[i] != GSA_COLUMN_PASSED) found[columns->role[i]] = part[i];
-    return add_labelled(reader, found[0], line + (found[1].at - line), found[1].bytes, error);
+    return add_labelled(reader, found[0], (char *)(uintptr_t)found[1].at, found[1].bytes,
+                        error); /* ours: the file's bytes */
+}
+
+static gsa_status read_tsv(gsa_text_reader *reader, const char *line, int64_t bytes, gsa_error *error)
+{
+    gsa_slice part[GSA_COLUMNS];
+    return take_parts(reader, part, gsa_columns_split(line, bytes, '\t', part), error);
+}
+
+static gsa_status read_csv(gsa_text_reader *reader, gsa_lines *lines, gsa_error *error)
+{
+    gsa_slice part[GSA_COLUMNS];
+    const char separator = gsa_csv_separator(lines);
+    int count, passed = !reader->options->header;
+    gsa_status status = gsa_csv_next(lines, separator, part, &count, &reader->number, error);
+    for (; status == GSA_OK && count; passed = 1) {
+        reader->words = 0;
+        if (passed) status = take_parts(reader, part, count, error);
+        if (status == GSA_OK) status = gsa_csv_next(lines, separator, part, &count, &reader->number, error);
+    }
+    return status;
+}
+
+static gsa_status read_json(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error)
+{
+    gsa_slice found[2];
+    gsa_object_keys keys;
+    gsa_status status =
+        gsa_object_keys_read(reader->options->columns ? reader->options->columns : "", role_names, 2, &keys, error);
+    if (status == GSA_OK) status = gsa_object_read(reader, &keys, 0, line, bytes, found, error);
+    return status == GSA_OK ? add_labelled(reader, found[0], (char *)(uintptr_t)found[1].at, found[1].bytes, error) : status;
 }
 
 static gsa_status read_spaced(gsa_text_reader *reader, char *line, int64_t bytes, int64_t prefix, gsa_error *error)
@@ -266,6 +302,7 @@ static int32_t guess(const char *line, int64_t bytes)
 {
     if (has_prefix(line, bytes, FASTTEXT)) return GSA_TEXT_FASTTEXT;
     const char *space = bytes > 0 ? memchr(line, ' ', (size_t)bytes) : NULL;
+    if (line[0] == '{' && line[bytes - 1] == '}') return GSA_TEXT_JSON;
     if (line[0] == '(' && space && line[bytes - 1] == ')') return GSA_TEXT_SST;
     return bytes > 0 && memchr(line, '\t', (size_t)bytes) ? GSA_TEXT_TSV : GSA_TEXT_STSA;
 }
@@ -283,6 +320,8 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     switch (text->format) {
     case GSA_TEXT_TSV:
         return read_tsv(reader, line, bytes, error);
+    case GSA_TEXT_JSON:
+        return read_json(reader, line, bytes, error);
     case GSA_TEXT_FASTTEXT:
         return read_fasttext(reader, line, bytes, error);
     case GSA_TEXT_SST:
@@ -294,14 +333,17 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
 
 static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, int64_t bytes, gsa_error *error)
 {
-    static const char *const names[] = { "label", "text" };
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
     gsa_text_reader reader = { .text = text, .options = options };
     char *line;
-    gsa_status status =
-        gsa_columns_read(own_columns(options) ? options->columns : "label,text", names, 2, &reader.columns, error);
+    const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled, json = text->format == GSA_TEXT_JSON;
+    gsa_status status = GSA_OK;
+    if (!json)
+        status =
+            gsa_columns_read(own_columns(options) ? options->columns : "label,text", role_names, 2, &reader.columns, error);
     if (own_columns(options) && text->format == GSA_TEXT_AUTO) text->format = GSA_TEXT_TSV;
     lines.advice = gsa_encoding_advice;
+    if (status == GSA_OK && csv) status = read_csv(&reader, &lines, error);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         reader.number = lines.number;
         if (options->header && lines.number == 1 && !options->unlabelled) continue;

@@ -1,8 +1,10 @@
-/* text.h - labelled text: one example a line, four formats, strict.
+/* text.h - labelled text: one example a line, strict.
  *   tsv       label<TAB>text, or what `columns` says: "-,text,label"; - is passed over
  *   fasttext  __label__LABEL text
  *   sst       (3 (2 It) (4 (2 's) (4 good)))       the root, or every labelled phrase
  *   stsa      LABEL text
+ *   csv       fields in quotes (csv.h), label and text or what `columns` says
+ *   json      an object a line with fields label and text, or those that `columns` names: "label=category" (objects.h)
  * Tokens are words between blanks (Unicode's, too), their characters, or `punctuated`: each character of Unicode's categories P (marks) and
  * S (symbols) is a token, and so is each run of others between them and blanks: "don't!" is don ' t !. With `markup` a tag, from < and
  * a letter, / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst and stsa. */

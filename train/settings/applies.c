@@ -32,7 +32,8 @@ static const struct {
     { LANGUAGE, " task.aux data.split data.context data.max_words " },
     { TRANSLATION, " model.decoder data.source data.target data.bpe data.bpe_codes data.documents"
                    " data.previous data.previous_tokens decode.beam decode.alpha decode.penalty " },
-    { TEXTS | PAIRS, " data.header data.markup data.empty data.hold data.train_part data.test_part " },
+    { TEXTS | PAIRS, " data.header data.markup data.empty data.stratify data.train_part data.test_part " },
+    { TEXTS | PAIRS | TAGGING | TRANSLATION, " data.hold " },
     { TEXTS | PAIRS | TAGGING, " data.format " },
     { TEXTS | PAIRS | NODES | TAGGING, " data.classes data.encoding " },
     { TEXTS | PAIRS | NODES | TRANSLATION, " data.columns " },
@@ -51,9 +52,12 @@ static const struct {
     uint32_t tasks;
     const char *key, *choices; /* blanks around each */
 } choice_readers[] = {
-    { TEXTS | PAIRS, " data.format ", " tsv " }, { TEXTS, " data.format ", " fasttext sst stsa " },
-    { PAIRS, " data.format ", " snli " },        { TAGGING, " data.format ", " conll conllu chars " },
-    { LANGUAGE, " data.tokens ", " bytes " },    { TEXTS | PAIRS | TAGGING | TRANSLATION, " data.tokens ", " punctuated " },
+    { TEXTS | PAIRS, " data.format ", " tsv csv json " },
+    { TEXTS, " data.format ", " fasttext sst stsa " },
+    { PAIRS, " data.format ", " snli " },
+    { TAGGING, " data.format ", " conll conllu chars " },
+    { LANGUAGE, " data.tokens ", " bytes " },
+    { TEXTS | PAIRS | TAGGING | TRANSLATION, " data.tokens ", " punctuated " },
 };
 
 static void spaced(char out[VALUE], const gsa_key *key)

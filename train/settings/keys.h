@@ -101,10 +101,11 @@
     KEY(data, train, PATH, 0, 0, NULL, "", "training text, relative to the current folder")                                 \
     KEY(data, dev, PATH, 0, 0, NULL, "", "development text")                                                                \
     KEY(data, test, PATH, 0, 0, NULL, "", "test text")                                                                      \
-    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli,conll,conllu,chars", "auto",                                                   \
-        "of the text files; auto: told by the first line; sentence pairs: tsv, or snli's JSON lines; tagging: conll, conllu, or chars (token, blank, tag)") \
+    KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli,conll,conllu,chars,csv,json", "auto",                                                   \
+        "of the text files; auto: told by the first line, never csv; csv: in quotes (RFC 4180); json: an object a line; sentence pairs: "    \
+        "tsv, csv, json, or snli's objects; tagging: conll, conllu, or chars (token, blank, tag)") \
     KEY(data, columns, PATH, 0, 0, NULL, "",                                                                                \
-        "tsv: what stands where, - for what is passed over. Text classification: label and text; none: label,text. "        \
+        "tsv and csv: what stands where, - for what is passed over; json: fields, as label=category,text=headline. Text classification: label and text; none: label,text. "        \
         "Sentence pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "                  \
         "id,split,label,features")                                                       \
     KEY(data, features, INT, 0, 1 << 24, NULL, "0", "nodes: columns of their features; 0: as the data says")                \
@@ -132,6 +133,7 @@
         "labelled texts and pairs without a token: an error, or left out and counted")                                      \
     KEY(data, hold, INT, 0, 1e9, NULL, "0",                                                                                 \
         "examples of data.train that are held out as development data where data.dev is empty: the same for every seed")    \
+    KEY(data, stratify, BOOL, 0, 0, NULL, "0", "data.hold takes of each label its share, rounded up or down")                 \
     KEY(data, train_part, INT, 0, 1e9, NULL, "0", "examples of data.train that are trained on at most; 0: all")             \
     KEY(data, test_part, INT, 0, 1e9, NULL, "0", "examples of data.test that are measured on at most; 0: all")                    \
     KEY(data, word, INT, -1000, 1000, NULL, "0", "tagging: column of the word, from 1, or from the end (-1); 0: 1, in conllu 2") \
@@ -186,7 +188,8 @@ enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
 enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
-enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS };
+enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS, GSA_TEXT_CSV,
+                       GSA_TEXT_JSON };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED, GSA_TOKENS_BYTES };
 enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP, GSA_EMPTY_KEEP }; /* KEEP is of parallel text, whose lines count: no choice */
 enum gsa_scorer_kind { GSA_SCORER_SQUAD, GSA_SCORER_CMRC };

@@ -30,13 +30,15 @@ static gsa_status check_length(const gsa_conll *c, const gsa_recipe_values *v, g
 static gsa_status read_split(tag_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
-    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    const char *path;
+    gsa_tagged_options options = t->options;
+    gsa_sample_of(v, split, &path, &options.part);
     if (!(o->splits >> split & 1)) return GSA_OK;
-    if (!*paths[split]) {
+    if (!*path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_recipe_no_train(o->recipe, error);
     }
-    const gsa_status status = gsa_tagged_read(t->system, paths[split], &t->options, &t->split[split], error);
+    const gsa_status status = gsa_tagged_read(t->system, path, &options, &t->split[split], error);
     return status == GSA_OK ? check_length(&t->split[split].conll, v, error) : status;
 }
 

@@ -27,7 +27,8 @@ static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
     const int32_t read = (int32_t)v->data_scheme - 1, learned = v->task_scheme ? (int32_t)v->task_scheme - 1 : read;
-    return read < 0 ? GSA_OK : gsa_tagging_check_schemes(recipe, read, learned, error);
+    const gsa_status status = gsa_sample_check(recipe, error);
+    return read < 0 || status != GSA_OK ? status : gsa_tagging_check_schemes(recipe, read, learned, error);
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/spec.h"
+#include "train/data/sample.h"
 #include "train/tasks/translation_parts.h"
 
 enum { FIRST_CLASS = 1 };
@@ -75,7 +76,8 @@ static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
     if (!*v->data_source != !*v->data_target)
         return gsa_recipe_fail(recipe, "data", *v->data_source ? "source" : "target", error,
                                "is set and %s is not: two files need both, one none", *v->data_source ? "target" : "source");
-    return check_documents(recipe, error);
+    const gsa_status status = gsa_sample_check(recipe, error);
+    return status == GSA_OK ? check_documents(recipe, error) : status;
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)

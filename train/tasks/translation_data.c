@@ -1,6 +1,7 @@
 /* translation_data.c - the splits of task translation: read, numbered, and what is kept of them. */
 #include <stdio.h>
 #include <string.h>
+#include "train/data/sample.h"
 #include "train/tasks/translation_parts.h"
 
 enum { SENTENCE = 512 };
@@ -21,11 +22,15 @@ void gsa_translation_release(const gsa_system *system, gsa_pair_split *split)
 static gsa_status read_split(gsa_translation *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
-    const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
+    gsa_text *text = t->split[split].text;
+    const char *path;
+    gsa_sample part;
     if (!(o->splits >> split & 1)) return GSA_OK;
-    if (*paths[split]) return gsa_parallel_read(t->system, paths[split], &t->parallel, t->split[split].text, error);
-    if (split != GSA_SPLIT_TRAIN) return GSA_OK;
-    return gsa_recipe_no_train(o->recipe, error);
+    gsa_sample_of(v, split, &path, &part);
+    if (!*path) return split == GSA_SPLIT_TRAIN ? gsa_recipe_no_train(o->recipe, error) : GSA_OK;
+    const gsa_status status = gsa_parallel_read(t->system, path, &t->parallel, text, error);
+    if (status != GSA_OK) return status;
+    return gsa_sample_take(&part, (gsa_text *[]){ &text[GSA_SOURCE], &text[GSA_TARGET] }, GSA_SIDES, error);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------------------ */
