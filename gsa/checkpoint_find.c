@@ -12,7 +12,8 @@ typedef struct candidate {
 } candidate;
 
 /* Its path when it is whole. */
-static gsa_status try_step(const gsa_system *system, const char *folder, candidate which, char **path, gsa_error *error)
+static gsa_status try_step(const gsa_system *system, const char *folder, const char *unread, candidate which, char **path,
+                           gsa_error *error)
 {
     char *place =
         gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step, which.replaced ? GSA_REPLACED : "");
@@ -20,7 +21,7 @@ static gsa_status try_step(const gsa_system *system, const char *folder, candida
     gsa_status status = GSA_OK;
     if (system->kind(system->user, place, NULL) != GSA_FILE_FOLDER)
         status = gsa_fail(error, GSA_ERR_IO, "'%s' is not there", place);
-    if (status == GSA_OK) status = gsa_manifest_check(system, place, error);
+    if (status == GSA_OK) status = gsa_manifest_check(system, place, unread, error);
     if (status == GSA_OK) *path = place;
     else gsa_release(system, place);
     return status;
@@ -68,8 +69,8 @@ static gsa_status list_steps(const gsa_system *system, const char *folder, candi
 }
 
 /* The newest whole one but `latest` (-1: none), which was tried. */
-static gsa_status fall_back(const gsa_system *system, const char *folder, int64_t latest, const char *reason, char **path,
-                            gsa_error *error)
+static gsa_status fall_back(const gsa_system *system, const char *folder, const char *unread, int64_t latest,
+                            const char *reason, char **path, gsa_error *error)
 {
     candidate *found;
     int count;
@@ -80,30 +81,32 @@ static gsa_status fall_back(const gsa_system *system, const char *folder, int64_
     }
     status = GSA_ERR_FORMAT;
     for (int i = 0; i < count && status != GSA_OK && status != GSA_ERR_MEMORY; i++)
-        if (found[i].step != latest || found[i].replaced) status = try_step(system, folder, found[i], path, error);
+        if (found[i].step != latest || found[i].replaced) status = try_step(system, folder, unread, found[i], path, error);
     gsa_release(system, found);
     if (status == GSA_OK || status == GSA_ERR_MEMORY) return status;
     return gsa_fail(error, status, "'%s' holds no whole checkpoint: %s", folder, reason);
 }
 
 /* A step's own folder: no other is looked for. */
-static gsa_status take_itself(const gsa_system *system, const char *folder, char **path, gsa_error *error)
+static gsa_status take_itself(const gsa_system *system, const char *folder, const char *unread, char **path,
+                              gsa_error *error)
 {
-    const gsa_status status = gsa_manifest_check(system, folder, error);
+    const gsa_status status = gsa_manifest_check(system, folder, unread, error);
     if (status != GSA_OK) return status;
     *path = gsa_copy_text(system, folder);
     return *path ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
 }
 
-static gsa_status take_latest(const gsa_system *system, const char *folder, char **path, char **warning, gsa_error *error)
+static gsa_status take_latest(const gsa_system *system, const char *folder, const char *unread, char **path, char **warning,
+                              gsa_error *error)
 {
     gsa_error reason = { GSA_OK, "" };
     candidate latest = { -1, 0 };
     gsa_status status = read_latest(system, folder, &latest.step, &reason);
-    if (status == GSA_OK) status = try_step(system, folder, latest, path, &reason);
+    if (status == GSA_OK) status = try_step(system, folder, unread, latest, path, &reason);
     if (status == GSA_OK) return GSA_OK;
     if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", reason.text);
-    status = fall_back(system, folder, latest.step, reason.text, path, error);
+    status = fall_back(system, folder, unread, latest.step, reason.text, path, error);
     if (status != GSA_OK) return status;
     *warning = gsa_text_of(system, "%s; '%s' is used instead", reason.text, *path);
     if (*warning) return GSA_OK;
@@ -112,7 +115,8 @@ static gsa_status take_latest(const gsa_system *system, const char *folder, char
     return gsa_out_of_memory(error, folder, GSA_ERROR_SIZE);
 }
 
-gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, char **path, char **warning, gsa_error *error)
+gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread, char **path, char **warning,
+                               gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *path = *warning = NULL;
@@ -120,8 +124,8 @@ gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, cha
     if (!manifest) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     const int itself = system->kind(system->user, manifest, NULL) == GSA_FILE_REGULAR;
     gsa_release(system, manifest);
-    if (itself) return take_itself(system, folder, path, error);
+    if (itself) return take_itself(system, folder, unread, path, error);
     if (system->kind(system->user, folder, NULL) == GSA_FILE_FOLDER)
-        return take_latest(system, folder, path, warning, error);
+        return take_latest(system, folder, unread, path, warning, error);
     return gsa_fail(error, GSA_ERR_IO, "'%s' is no folder of checkpoints: it is not there or is a file", folder);
 }

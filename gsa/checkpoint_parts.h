@@ -28,7 +28,8 @@ void gsa_names_release(gsa_names *names);
  * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the folder. */
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error);
-/* Every listed file is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO. Files beside them do not matter. */
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, gsa_error *error);
+/* Every listed file but `unread` (NULL: none) is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO. Files
+ * beside them do not matter. */
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread, gsa_error *error);
 
 #endif

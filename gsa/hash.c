@@ -1,8 +1,13 @@
-/* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression). */
+/* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression); the latter also by the
+ * instructions that x86 processors have for it, which take a seventh of the time. */
 #include "hash.h"
 #include <errno.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 static uint32_t rotate(uint32_t x, int by)
 {
@@ -54,12 +59,64 @@ static void compress(uint32_t state[8], const uint8_t block[64])
     for (int i = 0; i < 8; i++) state[i] += s[i];
 }
 
+/* ---- the processor's own instructions ------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+enum { LEAF = 7, SHA_BIT = 29 }; /* of EBX */
+
+static int has_instructions(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(LEAF, 0, &a, &b, &c, &d) ? (int)(b >> SHA_BIT & 1) : 0;
+}
+
+/* Two registers hold the state, (f e b a) and (h g d c) from the lowest word up; an instruction does two rounds. */
+__attribute__((target("sha,sse4.1"))) static void compress_fast(uint32_t state[8], const uint8_t block[64])
+{
+    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203); /* big-endian words */
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
+    const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+    const __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+    __m128i x = abef, y = cdgh, w[4];
+    for (int i = 0; i < 16; i++) { /* rounds 4 i .. 4 i + 3 */
+        __m128i *now = &w[i % 4], before = w[(i + 3) % 4];
+        if (i < 4) *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), order);
+        else
+            *now = _mm_sha256msg2_epu32(
+                _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]), _mm_alignr_epi8(before, w[(i + 2) % 4], 4)),
+                before);
+        const __m128i added = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(constants + 4 * i)));
+        y = _mm_sha256rnds2_epu32(y, x, added);
+        x = _mm_sha256rnds2_epu32(x, y, _mm_shuffle_epi32(added, 0x0e));
+    }
+    x = _mm_shuffle_epi32(_mm_add_epi32(x, abef), 0x1b);
+    y = _mm_shuffle_epi32(_mm_add_epi32(y, cdgh), 0xb1);
+    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(x, y, 0xf0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(y, x, 8));
+}
+#endif
+
+static void add_block(gsa_sha256 *hash, const uint8_t block[64])
+{
+#if defined(__x86_64__)
+    if (hash->fast) {
+        compress_fast(hash->state, block);
+        return;
+    }
+#endif
+    compress(hash->state, block);
+}
+
 void gsa_sha256_start(gsa_sha256 *hash)
 {
     static const uint32_t initial[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
     memcpy(hash->state, initial, sizeof initial);
     hash->bytes = 0;
+    hash->fast = 0;
+#if defined(__x86_64__)
+    hash->fast = has_instructions();
+#endif
 }
 
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes)
@@ -68,10 +125,10 @@ void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes)
     while (bytes > 0) {
         const int64_t used = (int64_t)(hash->bytes % 64), take = bytes < 64 - used ? bytes : 64 - used;
         if (take == 64) {
-            compress(hash->state, next);
+            add_block(hash, next);
         } else {
             memcpy(hash->block + used, next, (size_t)take);
-            if (used + take == 64) compress(hash->state, hash->block);
+            if (used + take == 64) add_block(hash, hash->block);
         }
         hash->bytes += (uint64_t)take;
         next += take, bytes -= take;

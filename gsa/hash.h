@@ -11,6 +11,7 @@ typedef struct gsa_sha256 {
     uint32_t state[8];
     uint64_t bytes;
     uint8_t block[64];
+    int32_t fast; /* 1: by the processor's instructions for SHA; 0 after the start: by plain C */
 } gsa_sha256;
 void gsa_sha256_start(gsa_sha256 *hash);
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);

@@ -52,19 +52,22 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, cons
 }
 
 /* One line, which is ended with a zero byte in place of its line end. */
-static gsa_status check_line(const gsa_system *system, const char *folder, const char *line, int number, gsa_error *error)
+static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread, const char *line, int number,
+                             gsa_error *error)
 {
     char hex[HEX + 1];
     if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 || !gsa_manifest_takes(line + HEX + 2))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name",
                         folder, number);
     const char *name = line + HEX + 2;
+    if (unread && strcmp(name, unread) == 0) return GSA_OK;
     const gsa_status status = hash_file(system, folder, name, hex, error);
     if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
     return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says", folder, name);
 }
 
-static gsa_status check_lines(const gsa_system *system, const char *folder, char *text, int64_t bytes, gsa_error *error)
+static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread, char *text, int64_t bytes,
+                              gsa_error *error)
 {
     gsa_status status = GSA_OK;
     char *line = text;
@@ -72,20 +75,20 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, char
         char *end = memchr(line, '\n', (size_t)(text + bytes - line));
         if (!end) return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: the line does not end", folder, number);
         *end = 0;
-        status = check_line(system, folder, line, number, error);
+        status = check_line(system, folder, unread, line, number, error);
         line = end + 1;
     }
     return status;
 }
 
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, gsa_error *error)
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread, gsa_error *error)
 {
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     int64_t bytes;
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
     gsa_status status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
-    if (status == GSA_OK) status = check_lines(system, folder, text, bytes, error);
+    if (status == GSA_OK) status = check_lines(system, folder, unread, text, bytes, error);
     gsa_release(system, text);
     return status;
 }

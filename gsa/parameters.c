@@ -6,7 +6,7 @@
 struct gsa_parameters {
     const gsa_system *system;
     gsa_backend *backend;
-    uint32_t seed;
+    uint32_t seed, without;
     gsa_parameter **at;
     int count, room;
 };
@@ -40,6 +40,11 @@ void gsa_parameters_release(gsa_parameters *parameters)
     for (int i = 0; i < parameters->count; i++) parameter_free(parameters, parameters->at[i]);
     gsa_release(parameters->system, parameters->at);
     gsa_release(parameters->system, parameters);
+}
+
+void gsa_parameters_without(gsa_parameters *parameters, uint32_t what)
+{
+    parameters->without = what;
 }
 
 /* FNV-1a: 64 bits of a name, so that two parameters of one shape do not start equal. */
@@ -97,6 +102,22 @@ static gsa_status mark(gsa_parameters *ps, gsa_parameter *p, gsa_error *error)
     return p->value.marks && p->value.marks->row ? GSA_OK : gsa_out_of_memory(error, p->name, p->value.rows);
 }
 
+static gsa_status fill_zero(gsa_backend *b, void *at, int64_t bytes, gsa_error *error)
+{
+    return b->zero_fill(b, at, bytes) == GSA_OK ? GSA_OK : gsa_fail(error, b->error.status, "%s", b->error.text);
+}
+
+static gsa_status build_gradient(gsa_parameters *ps, gsa_parameter *p, int64_t bytes, gsa_error *error)
+{
+    gsa_backend *b = ps->backend;
+    if (p->flags & GSA_FROZEN || ps->without & GSA_WITHOUT_GRADIENTS) return GSA_OK;
+    p->value.wants_grad = 1;
+    p->value.grad = b->alloc(b, bytes);
+    if (!p->value.grad) return gsa_backend_no_memory(b, p->name, bytes, error);
+    const gsa_status status = fill_zero(b, p->value.grad, bytes, error);
+    return status == GSA_OK && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error) : status;
+}
+
 static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, gsa_error *error)
 {
     gsa_backend *b = ps->backend;
@@ -109,14 +130,9 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
     if (!p->name) return gsa_out_of_memory(error, name, (int64_t)strlen(name) + 1);
     p->value.data = b->alloc(b, bytes);
     if (!p->value.data) return gsa_backend_no_memory(b, name, bytes, error);
-    if (!(p->flags & GSA_FROZEN)) {
-        p->value.wants_grad = 1;
-        p->value.grad = b->alloc(b, bytes);
-        if (!p->value.grad) return gsa_backend_no_memory(b, name, bytes, error);
-        if (b->zero_fill(b, p->value.grad, bytes) != GSA_OK) return gsa_fail(error, b->error.status, "%s", b->error.text);
-    }
-    const gsa_status status = p->value.grad && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error) : GSA_OK;
-    return status == GSA_OK ? initialise(ps, p, error) : status;
+    const gsa_status status = build_gradient(ps, p, bytes, error);
+    if (status != GSA_OK) return status;
+    return ps->without & GSA_WITHOUT_DRAWING ? fill_zero(b, p->value.data, bytes, error) : initialise(ps, p, error);
 }
 
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init,

@@ -33,10 +33,17 @@ typedef struct gsa_parameter {
 
 typedef struct gsa_parameters gsa_parameters;
 
+/* What parameters that are added from now on do without. */
+enum gsa_without {
+    GSA_WITHOUT_DRAWING = 1,  /* values are zero, not drawn: gsa_parameters_read brings them */
+    GSA_WITHOUT_GRADIENTS = 2 /* no step is made: none has a gradient */
+};
+
 /* Initial values depend on (seed, name, element) alone: not on order, threads or backend. */
 gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed, gsa_parameters **parameters,
                                  gsa_error *error);
 void gsa_parameters_release(gsa_parameters *parameters);
+void gsa_parameters_without(gsa_parameters *parameters, uint32_t what); /* of gsa_without */
 /* A new parameter, initialised; its address stays valid. A name that stands already is an error (GSA_ERR_ARGUMENT). */
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init, double scale,
                               int flags, gsa_parameter **parameter, gsa_error *error);

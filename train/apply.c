@@ -16,7 +16,7 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
                           gsa_error *error)
 {
     char *checkpoint = NULL, *warning = NULL;
-    gsa_status status = gsa_checkpoint_find(system, o->model, &checkpoint, &warning, error);
+    gsa_status status = gsa_checkpoint_find(system, o->model, GSA_STATE_FILE, &checkpoint, &warning, error);
     if (warning) gsa_apply_say((void *)(uintptr_t)o, warning);
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
@@ -29,11 +29,12 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
                                           .build = o->build,
                                           .threads = o->threads,
                                           .splits = splits,
+                                          .applies = 1,
                                           .backend = o->backend,
                                           .say = gsa_apply_say,
                                           .context = (void *)(uintptr_t)o };
     status = gsa_session_create(system, &options, session, error);
-    char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, "model.safetensors", error) : NULL;
+    char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, GSA_MODEL_FILE, error) : NULL;
     if (status == GSA_OK) {
         status = path ? gsa_parameters_read(system, session->model.parameters, path, error) : GSA_ERR_MEMORY;
         if (status != GSA_OK) gsa_session_release(session);

@@ -119,10 +119,10 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is one checkpoint: name the run's folder, or an --out beside it",
                         o->resume);
-    if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, checkpoint, &warning, error);
+    if (o->resume) status = gsa_checkpoint_find(t->system, o->resume, NULL, checkpoint, &warning, error);
     if (warning) gsa_trainer_say(t, warning);
     gsa_release(t->system, warning);
-    if (status == GSA_OK && *checkpoint && !holds(t->system, *checkpoint, "state.safetensors"))
+    if (status == GSA_OK && *checkpoint && !holds(t->system, *checkpoint, GSA_STATE_FILE))
         status =
             gsa_fail(error, GSA_ERR_ARGUMENT,
                      "'%s' is a model without the state of its training (gsa average makes such), so it does not go on: "
@@ -174,7 +174,7 @@ static int finished(const gsa_trainer *t)
 /* train.start: the weights of another run, and nothing else of it. */
 static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
 {
-    char *path = gsa_path_join(t->system, t->session.start, "model.safetensors", error);
+    char *path = gsa_path_join(t->system, t->session.start, GSA_MODEL_FILE, error);
     gsa_error why;
     if (!path) return GSA_ERR_MEMORY;
     const gsa_status status = gsa_parameters_read(t->system, t->session.model.parameters, path, &why);

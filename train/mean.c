@@ -6,10 +6,10 @@
 #include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
 #include "train/lock.h"
+#include "train/session.h"
 
 enum { PATH = 4096, NAME = 512 };
 static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copied */
-static const char MODEL[] = "model.safetensors", STATE[] = "state.safetensors";
 
 typedef struct mean {
     const gsa_system *system;
@@ -95,11 +95,11 @@ static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
     char path[PATH];
     gsa_safetensors model = { 0 }, state = { 0 };
     gsa_status status = place(m, which, "", path, error);
-    if (status == GSA_OK) status = gsa_manifest_check(m->system, path, error);
-    if (status == GSA_OK) status = place(m, which, STATE, path, error);
+    if (status == GSA_OK) status = gsa_manifest_check(m->system, path, NULL, error);
+    if (status == GSA_OK) status = place(m, which, GSA_STATE_FILE, path, error);
     if (status == GSA_OK) status = gsa_safetensors_read(m->system, path, &state, error);
     if (status != GSA_OK) return status;
-    status = place(m, which, MODEL, path, error);
+    status = place(m, which, GSA_MODEL_FILE, path, error);
     if (status == GSA_OK) status = gsa_safetensors_read(m->system, path, which ? &model : &m->model, error);
     if (status == GSA_OK && which == 0) {
         m->sum = gsa_alloc_zero(m->system, (size_t)m->model.count, sizeof *m->sum);
@@ -130,7 +130,7 @@ static void settle(mean *m)
 static gsa_status write_model(mean *m, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     gsa_output *output;
-    gsa_status status = gsa_checkpoint_file(checkpoint, MODEL, &output, error);
+    gsa_status status = gsa_checkpoint_file(checkpoint, GSA_MODEL_FILE, &output, error);
     if (status != GSA_OK) return status;
     settle(m);
     status =
@@ -166,7 +166,7 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
     if (status == GSA_OK) status = gsa_names_list(m->system, folder, &names, error);
     for (int i = 0; i < names.count && status == GSA_OK; i++) {
         const char *name = names.at[i];
-        if (gsa_manifest_takes(name) && strcmp(name, MODEL) != 0 && strcmp(name, STATE) != 0 &&
+        if (gsa_manifest_takes(name) && strcmp(name, GSA_MODEL_FILE) != 0 && strcmp(name, GSA_STATE_FILE) != 0 &&
             strcmp(name, GSA_MANIFEST) != 0)
             status = copy_file(m, checkpoint, name, error);
     }

@@ -152,13 +152,15 @@ static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe, const g
 }
 
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
-                              const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error)
+                              const gsa_task *task, void *self, gsa_backend *backend, uint32_t without, gsa_learner *model,
+                              gsa_error *error)
 {
     *model = (gsa_learner){
         .system = system, .backend = backend, .task = task, .self = self, .settings = gsa_recipe_settings(recipe)
     };
     gsa_status status =
         gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed, &model->parameters, error);
+    if (status == GSA_OK) gsa_parameters_without(model->parameters, without);
     if (status == GSA_OK) status = create_parts(model, recipe, registry, error);
     if (status == GSA_OK) status = gsa_tape_create(system, backend, &model->tape, error);
     if (status == GSA_OK) status = gsa_cache_create(system, CACHE_BYTES, &model->cache, error);

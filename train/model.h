@@ -36,9 +36,10 @@ typedef struct gsa_learner {
     struct gsa_profile *profile;        /* borrowed; or NULL */
 } gsa_learner;
 
-/* The registry must outlive the model. */
+/* The registry must outlive the model. `without`: of gsa_without, what its parameters do without. */
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
-                              const gsa_task *task, void *self, gsa_backend *backend, gsa_learner *model, gsa_error *error);
+                              const gsa_task *task, void *self, gsa_backend *backend, uint32_t without,
+                              gsa_learner *model, gsa_error *error);
 void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
 /* The batch's graphs. Any thread, beside a forward pass of another batch on other graphs. */

@@ -94,7 +94,7 @@ static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_e
     char *warning = NULL;
     gsa_error why;
     if (o->checkpoint || !*start) return GSA_OK;
-    gsa_status status = gsa_checkpoint_find(s->system, start, &s->start, &warning, &why);
+    gsa_status status = gsa_checkpoint_find(s->system, start, GSA_STATE_FILE, &s->start, &warning, &why);
     if (warning && o->say) o->say(o->context, warning);
     gsa_release(s->system, warning);
     if (status == GSA_OK) status = check_start(s, &why);
@@ -156,14 +156,16 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = find_start(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
+    const char *from = options->checkpoint ? options->checkpoint : s->start;
+    const uint32_t without = (from ? GSA_WITHOUT_DRAWING : 0) | (options->applies ? GSA_WITHOUT_GRADIENTS : 0);
     if (status == GSA_OK)
-        status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, &s->model, error);
+        status =
+            gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend, without, &s->model, error);
     s->model.profile = options->profile;
     if (status == GSA_OK && s->recipe.values.train_prefetch)
         status = gsa_prefetch_create(system, &s->model, &s->prefetch, error);
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
-    const char *from = options->checkpoint ? options->checkpoint : s->start;
     if (status == GSA_OK && from) status = gsa_inputs_check(system, encoder, s->inputs, from, error);
     if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);

@@ -5,14 +5,20 @@
 #include "train/batches.h"
 #include "train/prefetch.h"
 
+/* Files of a checkpoint. */
+#define GSA_MODEL_FILE "model.safetensors"
+#define GSA_STATE_FILE "state.safetensors" /* moments and counts: `gsa train --resume` and `gsa average` read it */
+
 typedef struct gsa_session_options {
     const char *recipe;     /* or NULL: the config.ini of `checkpoint` */
-    const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL: the recipe's train.start, if any */
+    const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL: the recipe's train.start,
+                               if any. With either weights are not drawn: the caller reads them, and they are zero till then */
     const char *const *overrides, *const *plugins;
     int n_overrides, n_plugins;
     const char *device, *build;
     int threads;
     uint32_t splits;
+    int applies; /* 1: no training step is made, so that weights have no gradients */
     gsa_backend *backend; /* NULL: one is made */
     void (*say)(void *context, const char *sentence);
     void *context;

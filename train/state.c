@@ -143,7 +143,7 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_output *output = NULL;
     store s = { .system = t->system };
     gsa_status status = store_all(t, &s, error);
-    if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, "state.safetensors", &output, error);
+    if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, error);
     if (status == GSA_OK) {
         status = gsa_safetensors_write(t->system, output, s.blob, s.count, NULL, 0, error);
         if (status == GSA_OK) status = gsa_output_commit(output, error);
@@ -159,7 +159,7 @@ static gsa_status save_model(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     const gsa_note notes[] = { { "format", "gsa" },
                                { "version", GSA_VERSION },
                                { "encoder", gsa_stack_text(gsa_learner_encoder(&t->session.model)) } };
-    gsa_status status = gsa_checkpoint_file(checkpoint, "model.safetensors", &output, error);
+    gsa_status status = gsa_checkpoint_file(checkpoint, GSA_MODEL_FILE, &output, error);
     if (status != GSA_OK) return status;
     gsa_trainer_swap_kept(t);
     status = gsa_parameters_write(t->system, t->session.model.parameters, output, notes, 3, error);
@@ -274,8 +274,8 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
 gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error)
 {
     gsa_safetensors file;
-    char *model = gsa_path_join(t->system, checkpoint, "model.safetensors", error);
-    char *state = model ? gsa_path_join(t->system, checkpoint, "state.safetensors", error) : NULL;
+    char *model = gsa_path_join(t->system, checkpoint, GSA_MODEL_FILE, error);
+    char *state = model ? gsa_path_join(t->system, checkpoint, GSA_STATE_FILE, error) : NULL;
     gsa_status status = state ? gsa_parameters_read(t->system, t->session.model.parameters, model, error) : GSA_ERR_MEMORY;
     if (status == GSA_OK) status = gsa_safetensors_read(t->system, state, &file, error);
     if (status == GSA_OK) {

@@ -83,7 +83,7 @@ static const char *found(const gsa_system *system, const char *folder, const int
     char *path, *warning;
     gsa_error error = { 0 };
     name[0] = 0, *mark = -1, *warned = 0;
-    const gsa_status status = gsa_checkpoint_find(system, folder, &path, &warning, &error);
+    const gsa_status status = gsa_checkpoint_find(system, folder, NULL, &path, &warning, &error);
     if (status != GSA_OK) {
         ck_assert_ptr_null(path);
         ck_assert_ptr_null(warning);
@@ -363,7 +363,7 @@ START_TEST(damage_is_named_and_passed_over)
     if (!d->text) ck_assert_int_eq(remove(file), 0);
     else if (strcmp(d->text, "^") == 0) flip(file, 20);
     else gsa_put_file(file, d->text, (int64_t)strlen(d->text));
-    ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error) == GSA_OK, "%s", error.text);
     const int step = strncmp(d->file, "step-2", 6) == 0 ? 1 : 2; /* where `latest` alone is damaged, the newest is whole */
     ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-%d", step));
     ck_assert_msg(is_mark(NULL, path, step), "%s", path);
@@ -411,16 +411,16 @@ START_TEST(none_is_whole)
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
     const char *absent = gsa_scratch_path(&scratch, "absent"), *latest = gsa_scratch_path(&scratch, "latest");
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: '"));
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, absent, &path, &warning, &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, absent, NULL, &path, &warning, &error), GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "is no folder of checkpoints"));
     must_save(scratch.folder, 1, 1, 2);
     must_save(scratch.folder, 2, 2, 2);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, latest, &path, &warning, &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, latest, NULL, &path, &warning, &error), GSA_ERR_IO);
     flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 3);
     flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: "));
     ck_assert_ptr_nonnull(strstr(error.text, "step-2/config.ini' does not have the hash"));
     ck_assert_ptr_null(path);
@@ -439,12 +439,12 @@ START_TEST(a_step_itself)
     must_save(scratch.folder, 1, 1, 2);
     must_save(scratch.folder, 2, 2, 2);
     const char *step = gsa_scratch_path(&scratch, "step-1");
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, &path, &warning, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, NULL, &path, &warning, &error), GSA_OK);
     ck_assert_str_eq(path, step);
     ck_assert_ptr_null(warning);
     gsa_release(NULL, path);
     flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 0);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "step-1/config.ini' does not have the hash"));
     gsa_scratch_close(&scratch);
 }
@@ -506,7 +506,7 @@ END_TEST
 static gsa_status try_finding(gsa_faults *faults, void *folder)
 {
     char *path, *warning;
-    const gsa_status status = gsa_checkpoint_find(&faults->table, folder, &path, &warning, NULL);
+    const gsa_status status = gsa_checkpoint_find(&faults->table, folder, NULL, &path, &warning, NULL);
     gsa_release(&faults->table, path);
     gsa_release(&faults->table, warning);
     return status;
@@ -546,7 +546,7 @@ static int64_t step_found(const char *folder)
 {
     char *path, *warning;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_checkpoint_find(NULL, folder, &path, &warning, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_checkpoint_find(NULL, folder, NULL, &path, &warning, &error) == GSA_OK, "%s", error.text);
     const int64_t step = atoll(strrchr(path, '-') + 1);
     ck_assert_msg(is_mark(NULL, path, (int)(step % 100)), "%s is mixed", path);
     ck_assert_msg(warning == NULL, "%s", warning);
@@ -657,6 +657,32 @@ START_TEST(old_or_new_without_power)
 }
 END_TEST
 
+/* A file that the caller will not read may be damaged or gone; the others may not. */
+START_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    const char *file = gsa_scratch_path(&scratch, "step-2/config.ini");
+    for (int round = 0; round < 2; round++) {
+        if (round == 0) flip(file, 3);
+        else ck_assert_int_eq(remove(file), 0);
+        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, "config.ini", &path, &warning, &error), GSA_OK);
+        ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2"));
+        ck_assert_ptr_null(warning);
+        gsa_release(NULL, path);
+        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, "state", &path, &warning, &error), GSA_OK);
+        ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-1"));
+        gsa_release(NULL, path);
+        gsa_release(NULL, warning);
+    }
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test saving[] = { GSA_TEST(manifest_is_what_sha256sum_checks),
@@ -668,7 +694,8 @@ int main(int argc, char **argv)
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = { GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
                                         GSA_TEST(every_flipped_byte_is_seen), GSA_TEST(none_is_whole),
-                                        GSA_TEST(a_step_itself) };
+                                        GSA_TEST(a_step_itself),
+                                        GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed) };
     static const gsa_test faults[] = { GSA_LOOP(old_or_new_whatever_fails, 3), GSA_TEST(finding_with_faults) };
     static const gsa_test killed[] = { GSA_TEST(killed_at_any_moment) };
     static const gsa_test power[] = { GSA_LOOP(old_or_new_without_power, 3) };

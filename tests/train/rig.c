@@ -174,7 +174,7 @@ char *rig_checkpoint_file(const rig *r, const char *name, const char *file, int6
     char *path, *warning, whole[512];
     gsa_error error;
     const gsa_status status =
-        gsa_checkpoint_find(gsa_system_default(), gsa_scratch_path(&r->scratch, "%s", name), &path, &warning, &error);
+        gsa_checkpoint_find(gsa_system_default(), gsa_scratch_path(&r->scratch, "%s", name), NULL, &path, &warning, &error);
     ck_assert_msg(status == GSA_OK, "%s", error.text);
     snprintf(whole, sizeof whole, "%s/%s", path, file);
     gsa_release(gsa_system_default(), path);

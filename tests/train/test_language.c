@@ -454,7 +454,7 @@ START_TEST(lines_add_up)
     o.model = gsa_scratch_path(&r.scratch, "run");
     ck_assert_msg(gsa_predict(NULL, &o, &r.error) == GSA_OK, "%s", r.error.text);
     char *told = gsa_get_file(output, &bytes), *at = told, *checkpoint, *warning;
-    ck_assert_int_eq(gsa_checkpoint_find(gsa_system_default(), o.model, &checkpoint, &warning, &r.error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_find(gsa_system_default(), o.model, NULL, &checkpoint, &warning, &r.error), GSA_OK);
     const gsa_session_options options = { .checkpoint = checkpoint, .backend = r.backend, .say = say_nothing };
     ck_assert_int_eq(gsa_session_create(gsa_system_default(), &options, &s, &r.error), GSA_OK);
     char weights[400];
