@@ -17,8 +17,8 @@ enum {
 
 typedef struct back_strips {
     cpu_strips in;
-    const cpu_kept_tile *kept; /* where there is dropout */
-    int64_t at;                /* of the head in a row of the planes */
+    const cpu_kept_tile *kept;                                  /* where there is dropout */
+    int64_t at;                                                 /* of the head in a row of the planes */
     _Alignas(64) float q[LANES * PACKED], dout[LANES * PACKED]; /* q is scaled */
     _Alignas(64) float p[SCORES_ROOM], ds[SCORES_ROOM];         /* of one strip after another; s and g first */
     int32_t found[TILE_PLACED][QUADS];                          /* where p and ds of a column and of row r stand, less r */

@@ -134,6 +134,38 @@ START_TEST(a_bad_line_stops_it_before_it_writes)
 }
 END_TEST
 
+/* What the training data calls a bracket is one in every text that the model reads. */
+static const struct {
+    const char *set, *trained, *lines; /* two lines */
+    int alike;
+} marks[] = {
+    { "data.format=auto", "1 -lrb- fine film -rrb-\n0 no mess\n", "-lrb- fine -RRB-\n( fine )\n", 1 },
+    { "data.format=auto", "(1 (1 -LRB-) (1 a\\/b))\n(0 (0 no) (0 mess))\n", "-LRB- a\\/b\n( a/b\n", 1 },
+    { "data.format=auto", "1 a\\/b film\n0 no a/b\n", "a\\/b\na/b\n", 0 },
+    { "data.format=tsv", "1\t-lrb- fine film\n0\tno ( mess\n", "-lrb-\n(\n", 0 },
+    { "data.escapes=brackets", "1\t-lrb- fine film\n0\tno ( mess\n", "-lrb-\n(\n", 1 },
+    { "data.escapes=none", "1 -lrb- fine film\n0 no ( mess\n", "-lrb-\n(\n", 0 },
+};
+
+START_TEST(marks_are_read_as_in_training)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "own.txt"), marks[_i].trained, (int64_t)strlen(marks[_i].trained));
+    r.data[0] = "own.txt";
+    rig_set(&r, "data.dev=");
+    rig_set(&r, marks[_i].set);
+    rig_set(&r, "train.lr=0.01");
+    rig_set(&r, "train.average=0");
+    rig_train_ok(&r, "run");
+    char *out = predict(&r, marks[_i].lines, GSA_OK), *second = strchr(out, '\n') + 1;
+    const int alike = strlen(second) == (size_t)(second - out) && strncmp(out, second, strlen(second)) == 0;
+    ck_assert_msg(alike == marks[_i].alike, "%s", out);
+    free(out);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(nothing_of_nothing)
 {
     rig r;
@@ -148,7 +180,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test lines[] = { GSA_LOOP(a_line_for_each_line_in_order, GSA_COUNT(tasks)),
-                                      GSA_LOOP(nothing_of_nothing, GSA_COUNT(tasks)) };
+                                      GSA_LOOP(nothing_of_nothing, GSA_COUNT(tasks)),
+                                      GSA_LOOP(marks_are_read_as_in_training, GSA_COUNT(marks)) };
     static const gsa_test wrong[] = { GSA_LOOP(a_bad_line_stops_it_before_it_writes, GSA_COUNT(bad)) };
     static const gsa_case cases[] = { GSA_CASE("lines", lines, 60), GSA_CASE("bad", wrong, 60) };
     return gsa_run_suite("predict", cases, GSA_COUNT(cases), argc, argv);

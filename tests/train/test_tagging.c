@@ -502,6 +502,9 @@ START_TEST(predict_and_eval_agree)
         ck_assert(strchr("OIB", gsa_tag_of(conll.tag[i]).letter) != NULL);
     json_t *object = json_loads(result, 0, NULL);
     const double f1 = json_number_value(json_object_get(object, "dev_f1"));
+    double right = 0; /* as seqeval's accuracy: equal tags, as the files write them */
+    for (int64_t i = 0; i < conll.tokens; i++) right += gsa_slice_compare(gold.tag[i], conll.tag[i]) == 0;
+    ck_assert_double_eq_tol(json_number_value(json_object_get(object, "dev_accuracy")), right / (double)conll.tokens, 1e-7);
     printf("F1 %.4f\n", f1);
     ck_assert(f1 > 0);
     ck_assert_double_eq_tol(f1, gsa_span_rates_of(&score.all).f1 / 100, 1e-7);
@@ -684,6 +687,22 @@ START_TEST(baselines_by_hand)
 }
 END_TEST
 
+/* Files in IOB1, BIOES is learned; the most frequent tag of each word, by hand: A is I-P (S-P as learned), b O. Of dev's eight tokens seven
+ * are right in the file's tags: its first span is of two words, of which BIOES guesses S-P S-P, written as I-P B-P. */
+START_TEST(accuracy_is_of_the_tags_of_the_file)
+{
+    static const char train[] = "A I-P\nb O\n\nb O\nA I-P\nb O\n",
+                      dev[] = "A I-P\nA I-P\nb O\n\nb O\nA I-P\nb O\nb O\nA I-P\n";
+    rig r;
+    open_tags(&r, recipe, train, dev, GSA_F32);
+    rig_set(&r, "task.scheme=BIOES");
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    ck_assert_double_eq_tol(rig_number(&r, "word_accuracy"), 7.0 / 8, 1e-7);
+    rig_close(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(files_of_every_format, GSA_COUNT(files)), GSA_TEST(words_and_their_forms),
@@ -696,7 +715,8 @@ int main(int argc, char **argv)
         GSA_LOOP(outcomes_are_read_back, 2),   GSA_TEST(gold_is_the_file),           GSA_TEST(no_report_of_plain_tags),
         GSA_TEST(what_is_skipped_is_a_line)
     };
-    static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 4), GSA_TEST(baselines_by_hand) };
+    static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 4), GSA_TEST(baselines_by_hand),
+                                           GSA_TEST(accuracy_is_of_the_tags_of_the_file) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 60), GSA_CASE("bad", wrong, 60),
                                       GSA_CASE("gradients", gradients, 120), GSA_CASE("runs", runs, 60),
                                       GSA_CASE("characters", characters, 120) };

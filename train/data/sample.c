@@ -44,6 +44,7 @@ gsa_text_options gsa_sample_options(const gsa_recipe_values *v)
                                .max_length = (int32_t)v->data_max_length,
                                .encoding = (int32_t)v->data_encoding,
                                .markup = (int32_t)v->data_markup,
+                               .escapes = (int32_t)v->data_escapes,
                                .empty = (int32_t)v->data_empty,
                                .columns = v->data_columns };
 }

@@ -107,10 +107,16 @@ static gsa_status add_token(gsa_text_reader *reader, const char *at, int64_t byt
     return status;
 }
 
+int32_t gsa_text_format_escapes(int32_t format)
+{
+    return format == GSA_TEXT_SST ? GSA_ESCAPES_TREEBANK : format == GSA_TEXT_STSA ? GSA_ESCAPES_BRACKETS : GSA_ESCAPES_AUTO;
+}
+
 static gsa_status add_word(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error)
 {
-    const int32_t format = reader->text->format;
-    if (format == GSA_TEXT_SST || format == GSA_TEXT_STSA) bytes = gsa_tree_unescape(at, bytes, format == GSA_TEXT_SST);
+    const int32_t own = gsa_text_format_escapes(reader->text->format), told = reader->options->escapes,
+                  escapes = told == GSA_ESCAPES_AUTO ? own : told;
+    if (escapes >= GSA_ESCAPES_BRACKETS) bytes = gsa_tree_unescape(at, bytes, escapes == GSA_ESCAPES_TREEBANK);
     gsa_status status = reader->options->lower ? lower_word(reader->text, &at, &bytes, error) : GSA_OK;
     if (status != GSA_OK || reader->options->tokens == GSA_TOKENS_WORDS)
         return status == GSA_OK ? add_token(reader, at, bytes, error) : status;

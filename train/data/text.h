@@ -7,7 +7,7 @@
  *   json      an object a line with fields label and text, or those that `columns` names: "label=category" (objects.h)
  * Tokens are words between blanks (Unicode's, too), their characters, or `punctuated`: each character of Unicode's categories P (marks) and
  * S (symbols) is a token, and so is each run of others between them and blanks: "don't!" is don ' t !. With `markup` a tag, from < and
- * a letter, / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst and stsa. */
+ * a letter, / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst and stsa, or as `escapes` says. */
 #ifndef GSA_TEXT_H
 #define GSA_TEXT_H
 #include "graph/system.h"
@@ -26,6 +26,7 @@ typedef struct gsa_text_options {
     int32_t unlabelled; /* a line is text and nothing else */
     int32_t encoding;   /* gsa_encoding */
     int32_t markup;
+    int32_t escapes;    /* gsa_data_escapes; auto: what the format has */
     int32_t empty;      /* gsa_data_empty: an example without a token is refused; left out and counted where it is labelled; kept */
     const char *columns; /* tsv: as data.columns; NULL or "": label,text */
 } gsa_text_options;
@@ -54,6 +55,8 @@ gsa_status gsa_text_take(const gsa_system *system, const char *name, const char 
 void gsa_text_release(gsa_text *text); /* a zeroed one is fine */
 /* "tsv", "fasttext", ... */
 const char *gsa_text_format_name(int32_t format);
+/* gsa_data_escapes that texts of a format have; auto: none of its own. */
+int32_t gsa_text_format_escapes(int32_t format);
 int gsa_slice_compare(gsa_slice a, gsa_slice b); /* by bytes */
 /* UTF-8 in lower case; returns its bytes. `to` has room for 4 for each of `from`. */
 int64_t gsa_lower_into(const char *from, int64_t bytes, char *to);

@@ -22,7 +22,7 @@ static const struct {
     const char *keys; /* blanks around each */
 } readers[] = {
     { SUMMATION, " task.n task.k task.d task.train task.dev task.test " },
-    { TEXTS, " data.subtrees data.phrase_min data.unique " },
+    { TEXTS, " data.escapes data.subtrees data.phrase_min data.unique " },
     { PAIRS, " task.features " },
     { NODES, " data.features data.normalize " },
     { TAGGING,

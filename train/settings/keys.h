@@ -104,6 +104,9 @@
     KEY(data, format, CHOICE, 0, 0, "auto,tsv,fasttext,sst,stsa,snli,conll,conllu,chars,csv,json", "auto",                                                   \
         "of the text files; auto: told by the first line, never csv; csv: in quotes (RFC 4180); json: an object a line; sentence pairs: "    \
         "tsv, csv, json, or snli's objects; tagging: conll, conllu, or chars (token, blank, tag)") \
+    KEY(data, escapes, CHOICE, 0, 0, "auto,none,brackets,treebank", "auto",                                                 \
+        "text classification: -LRB- and its kin are brackets; treebank: \\/ and \\* are / and *, too; auto: what the format "  \
+        "of the training data has (sst: treebank, stsa: brackets), wherever texts are read")                                \
     KEY(data, columns, PATH, 0, 0, NULL, "",                                                                                \
         "tsv and csv: what stands where, - for what is passed over; json: fields, as label=category,text=headline. Text classification: label and text; none: label,text. "        \
         "Sentence pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "                  \
@@ -190,6 +193,7 @@ enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD 
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format { GSA_TEXT_AUTO, GSA_TEXT_TSV, GSA_TEXT_FASTTEXT, GSA_TEXT_SST, GSA_TEXT_STSA, GSA_TEXT_SNLI, GSA_TEXT_CONLL, GSA_TEXT_CONLLU, GSA_TEXT_CHARS, GSA_TEXT_CSV,
                        GSA_TEXT_JSON };
+enum gsa_data_escapes { GSA_ESCAPES_AUTO, GSA_ESCAPES_NONE, GSA_ESCAPES_BRACKETS, GSA_ESCAPES_TREEBANK };
 enum gsa_data_tokens { GSA_TOKENS_WORDS, GSA_TOKENS_CHARS, GSA_TOKENS_PUNCTUATED, GSA_TOKENS_BYTES };
 enum gsa_data_empty { GSA_EMPTY_REFUSE, GSA_EMPTY_SKIP, GSA_EMPTY_KEEP }; /* KEEP is of parallel text, whose lines count: no choice */
 enum gsa_scorer_kind { GSA_SCORER_SQUAD, GSA_SCORER_CMRC };

@@ -189,11 +189,8 @@ static void tell_unknown(const tag_task *t, const gsa_task_options *o, int split
 static gsa_status score_guess(tag_task *t, const int32_t *guess, gsa_score *sum, gsa_error *error)
 {
     const gsa_conll *c = &t->split[GSA_SPLIT_DEV].conll;
-    gsa_status status = GSA_OK;
+    gsa_status status = gsa_tagging_hold(t, c->longest, c->longest, error);
     *sum = (gsa_score){ 0 };
-    t->name = gsa_alloc(t->system, (size_t)c->longest, sizeof *t->name);
-    t->name_room = c->longest;
-    if (!t->name) return gsa_out_of_memory(error, "the baseline of tags", c->longest * 16);
     for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++) {
         gsa_score unit = { 0 };
         const int64_t first = c->offset[s];
@@ -221,17 +218,17 @@ static void tell_baselines(tag_task *t, const gsa_task_options *o, const gsa_sco
 static gsa_status measure_baselines(tag_task *t, const gsa_task_options *o, gsa_error *error)
 {
     const gsa_conll *train = &t->split[GSA_SPLIT_TRAIN].conll, *dev = &t->split[GSA_SPLIT_DEV].conll;
-    int32_t majority;
-    int64_t right = 0;
-    gsa_score sum;
+    int32_t majority, *guess = t->found[GSA_SPLIT_DEV];
+    gsa_score sum, most;
     if (train->tokens == 0 || dev->tokens == 0) return GSA_OK;
     const gsa_tag_view from = { train->tokens, t->word[GSA_SPLIT_TRAIN], t->label[GSA_SPLIT_TRAIN] };
     const gsa_tag_view to = { dev->tokens, t->word[GSA_SPLIT_DEV], t->label[GSA_SPLIT_DEV] };
-    gsa_status status = gsa_tag_baseline(t->system, &from, &to, t->labels.count, &majority, t->found[GSA_SPLIT_DEV], error);
-    if (status == GSA_OK) status = score_guess(t, t->found[GSA_SPLIT_DEV], &sum, error);
+    gsa_status status = gsa_tag_baseline(t->system, &from, &to, t->labels.count, &majority, guess, error);
+    if (status == GSA_OK) status = score_guess(t, guess, &sum, error);
+    for (int64_t i = 0; i < dev->tokens && status == GSA_OK; i++) guess[i] = majority;
+    if (status == GSA_OK) status = score_guess(t, guess, &most, error);
     if (status != GSA_OK) return status;
-    for (int64_t i = 0; i < dev->tokens; i++) right += to.label[i] == majority;
-    tell_baselines(t, o, &sum, (double)right / (double)dev->tokens);
+    tell_baselines(t, o, &sum, most.right / (double)most.examples);
     return GSA_OK;
 }
 

@@ -90,13 +90,22 @@ static int hold(const gsa_system *system, void **at, int64_t *room, int64_t coun
 #define HOLD(member, count)                                                                                                 \
     (at = t->member, ok = hold(t->system, &at, &t->member##_room, count, sizeof *t->member), t->member = at, ok)
 
+gsa_status gsa_tagging_hold(tag_task *t, int64_t tags, int64_t longest, gsa_error *error)
+{
+    void *at;
+    int ok;
+    const int whole = HOLD(tag, tags) && HOLD(name, longest) && HOLD(span, longest) && HOLD(letter, longest);
+    return whole ? GSA_OK : gsa_out_of_memory(error, "tags", tags * 16 + longest * 40);
+}
+
 static gsa_status make_room(tag_task *t, const gsa_minibatch *batch, int64_t longest, gsa_error *error)
 {
     void *at;
     int ok;
-    if (!HOLD(unit, batch->count) || !HOLD(nll, batch->count) || !HOLD(path, batch->targets) || !HOLD(tag, batch->targets) ||
-        !HOLD(name, longest) || !HOLD(span, longest) || !HOLD(letter, longest))
-        return gsa_out_of_memory(error, "the tags of a batch", batch->targets * 4 + longest * 16);
+    const gsa_status status = gsa_tagging_hold(t, batch->targets, longest, error);
+    if (status != GSA_OK) return status;
+    if (!HOLD(unit, batch->count) || !HOLD(nll, batch->count) || !HOLD(path, batch->targets))
+        return gsa_out_of_memory(error, "the tags of a batch", batch->targets * 4);
     memset(t->unit, 0, (size_t)batch->count * sizeof *t->unit);
     return GSA_OK;
 }
@@ -144,10 +153,10 @@ gsa_status gsa_tagging_judge(tag_task *t, int split, int64_t first, int64_t coun
 {
     const gsa_slice *gold = t->split[split].conll.tag + first;
     gsa_status status = GSA_OK;
-    for (int64_t i = 0; i < count; i++) unit->right += found[i] == t->label[split][first + i];
+    write_sentence(t, found, count, t->tag);
+    for (int64_t i = 0; i < count; i++) unit->right += gsa_slice_compare(gold[i], t->tag[i]) == 0;
     unit->examples += count;
     if (t->scheme == GSA_SCHEME_NONE) return GSA_OK;
-    for (int64_t i = 0; i < count; i++) t->name[i] = t->labels.name[found[i]];
     status = judge_spans(t, &t->lenient, gold, count, error);
     if (status == GSA_OK) status = judge_spans(t, &t->strict, gold, count, error);
     unit->hits = t->lenient.all.right, unit->found = t->lenient.all.found, unit->wanted = t->lenient.all.gold;

@@ -60,7 +60,9 @@ void gsa_tagging_score(const void *self, const double *out, const gsa_minibatch 
 int gsa_tagging_span_metrics(const gsa_score *score, gsa_fact *facts, int room);
 gsa_status gsa_tagging_report(void *self, int split, gsa_output *output, gsa_error *error);
 void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
-/* Adds to a unit what labels found say of a sentence. */
+/* Room for the tags of a batch, or of a sentence, and for what a sentence of `longest` tokens is made of. */
+gsa_status gsa_tagging_hold(tag_task *task, int64_t tags, int64_t longest, gsa_error *error);
+/* Adds to a unit what labels found say of a sentence, whose tags have room: `right` of tags as its file writes them. */
 gsa_status gsa_tagging_judge(tag_task *task, int split, int64_t first, int64_t count, const int32_t *found, gsa_score *unit,
                              gsa_error *error);
 gsa_status gsa_tagging_make_written(tag_task *task, gsa_error *error);

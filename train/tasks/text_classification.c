@@ -73,6 +73,14 @@ static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
     return status;
 }
 
+/* How the training data writes marks is how every text of the model is read; it goes into the configuration. */
+static void settle_escapes(text_task *t, const gsa_task_options *o, int32_t format)
+{
+    gsa_recipe_values *v = &o->recipe->values;
+    if (v->data_escapes == GSA_ESCAPES_AUTO) v->data_escapes = gsa_text_format_escapes(format);
+    t->options.escapes = (int32_t)v->data_escapes;
+}
+
 static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     static const char *const names[] = { "train", "dev", "test" };
@@ -90,6 +98,7 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     }
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
     gsa_status status = gsa_text_read(t->system, path, &options, text, error);
+    if (status == GSA_OK && split == GSA_SPLIT_TRAIN) settle_escapes(t, o, text->format);
     if (status == GSA_OK && options.subtrees && text->format != GSA_TEXT_SST)
         status = gsa_recipe_fail(o->recipe, "data", "subtrees", error, "= 1: %s is read as %s, whose texts are no trees",
                                  path, gsa_text_format_name(text->format));
