@@ -8,6 +8,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     char *result = NULL;
     gsa_status status = gsa_apply_options_read(args, "eval", &reporter, &options, error);
     options.outcomes = gsa_args_text(args, "outcomes"), options.report = gsa_args_text(args, "report");
+    options.json = gsa_args_text(args, "json");
     if (status == GSA_OK) status = gsa_evaluate(gsa_args_system(args), &options, &result, error);
     if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), result, error);
     gsa_release(gsa_args_system(args), result);
@@ -23,7 +24,8 @@ static const gsa_option options[] = {
     { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,
       "receives what was found of each example, for gsa compare" },
     { "report", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0,
-      "tagging: receives precision, recall and F1 of each type, as conlleval prints them" },
+      "receives for people what the metric is made of: rates of each label, confusion, calibration, the worst errors" },
+    { "json", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0, "receives the same report as one JSON document" },
     GSA_OPTION_ROW_QUIET
 };
 const gsa_verb gsa_verb_eval = {

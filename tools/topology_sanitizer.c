@@ -28,15 +28,16 @@ static gsa_status look_into(const gsa_system *system, const char *what, char nam
     if (room >= GSA_PATH_ROOM || system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return GSA_OK;
     const gsa_status status = gsa_read_file(system, path, PLUGIN_MOST, &bytes, &count, error);
     if (status != GSA_OK) return status;
-    const int found = find_runtime(bytes, count, "libasan.so.", name) ||
-                      find_runtime(bytes, count, "libclang_rt.asan", name);
+    const int found =
+        find_runtime(bytes, count, "libasan.so.", name) || find_runtime(bytes, count, "libclang_rt.asan", name);
     const int built_so = memmem(bytes, (size_t)count, symbol, sizeof symbol) != NULL;
     gsa_release(system, bytes);
     if (found || !built_so) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_PLUGIN,
-                    "plugin '%s' was built with AddressSanitizer and names no runtime to load, as clang does by default: build "
-                    "it with gcc, or with clang's -shared-libasan",
-                    path);
+    return gsa_fail(
+        error, GSA_ERR_PLUGIN,
+        "plugin '%s' was built with AddressSanitizer and names no runtime to load, as clang does by default: build "
+        "it with gcc, or with clang's -shared-libasan",
+        path);
 }
 
 gsa_status gsa_sanitizer_runtime(const gsa_args *args, const char *what, char name[GSA_RUNTIME_NAME], gsa_error *error)
@@ -65,18 +66,20 @@ gsa_status gsa_sanitizer_environment(const gsa_system *system, const char *runti
     *environment = (gsa_environment){ .system = system };
     while (environ[count]) count++;
     environment->list = gsa_alloc_zero(system, (size_t)count + 3, sizeof *environment->list);
-    const size_t room = sizeof quiet + sizeof preload + strlen(runtime) + (own ? strlen(own) : 0) +
-                        (before ? strlen(before) + 1 : 0) + 1;
+    const size_t room =
+        sizeof quiet + sizeof preload + strlen(runtime) + (own ? strlen(own) : 0) + (before ? strlen(before) + 1 : 0) + 1;
     environment->text = gsa_alloc(system, room, 1);
     if (!environment->list || !environment->text) return gsa_out_of_memory(error, "an environment", (int64_t)room);
     for (int i = 0; i < count; i++)
-        if (strncmp(environ[i], preload, sizeof preload - 1) != 0 && strncmp(environ[i], quiet, strlen("ASAN_OPTIONS=")) != 0)
+        if (strncmp(environ[i], preload, sizeof preload - 1) != 0 &&
+            strncmp(environ[i], quiet, strlen("ASAN_OPTIONS=")) != 0)
             environment->list[kept++] = environ[i];
     char *at = environment->text;
     environment->list[kept++] = at;
     at += snprintf(at, room, "%s%s", quiet, own ? own : "") + 1;
     environment->list[kept] = at;
-    snprintf(at, room - (size_t)(at - environment->text), "%s%s%s%s", preload, runtime, before ? ":" : "", before ? before : "");
+    snprintf(at, room - (size_t)(at - environment->text), "%s%s%s%s", preload, runtime, before ? ":" : "",
+             before ? before : "");
     return GSA_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "train/apply.h"
 #include <stdio.h>
 #include "train/log.h"
+#include "train/reports.h"
 #include "train/score/outcomes.h"
 #include "train/data/plain.h"
 #include "train/trainer.h"
@@ -66,7 +67,8 @@ static void add_scores(json_t *result, const gsa_session *s, const char *split, 
     json_object_set_new(result, name, json_integer(score->examples));
 }
 
-static gsa_status tell(gsa_session *s, const gsa_score score[2], double seconds, char **result, gsa_error *error)
+static gsa_status tell(gsa_session *s, const gsa_apply_options *o, const gsa_score score[2], double seconds, char **result,
+                       gsa_error *error)
 {
     char signature[GSA_SIGNATURE];
     const int64_t tokens = tokens_of(s, GSA_SPLIT_DEV) + tokens_of(s, GSA_SPLIT_TEST);
@@ -74,7 +76,8 @@ static gsa_status tell(gsa_session *s, const gsa_score score[2], double seconds,
     gsa_json_stacks(r, s);
     add_scores(r, s, "dev", &score[0]);
     add_scores(r, s, "test", &score[1]);
-    const gsa_status status = gsa_session_decode(s, r, error);
+    gsa_status status = gsa_session_decode(s, r, error);
+    if (status == GSA_OK && s->survey) status = gsa_reports_write(s, r, o->report, o->json, error);
     if (status != GSA_OK) {
         json_decref(r);
         return status;
@@ -88,23 +91,9 @@ static gsa_status tell(gsa_session *s, const gsa_score score[2], double seconds,
     return gsa_json_text(s->system, r, result, error);
 }
 
-/* What the task's own scorer prints of the splits that were scored. */
-static gsa_status write_report(gsa_session *s, const char *path, gsa_error *error)
+static gsa_status evaluate(gsa_session *s, const gsa_apply_options *o, char **result, gsa_error *error)
 {
-    gsa_output *output;
-    if (!s->task->report)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the task %s has no report: it is for tagging", s->task->name);
-    gsa_status status = gsa_output_open(s->system, path, &output, error);
-    if (status != GSA_OK) return status;
-    for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK; split++)
-        status = s->task->report(s->self, split, output, error);
-    if (status == GSA_OK) return gsa_output_commit(output, error);
-    gsa_output_abandon(output);
-    return status;
-}
-
-static gsa_status evaluate(gsa_session *s, const char *path, char **result, gsa_error *error)
-{
+    const char *path = o->outcomes;
     gsa_score score[2];
     gsa_outcomes outcomes[2] = { 0 };
     gsa_status status = GSA_OK;
@@ -117,22 +106,25 @@ static gsa_status evaluate(gsa_session *s, const char *path, char **result, gsa_
         status = gsa_fail(error, GSA_ERR_ARGUMENT, "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
     if (status == GSA_OK && path) status = gsa_outcomes_save(outcomes, path, error);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
-    return status == GSA_OK ? tell(s, score, seconds, result, error) : status;
+    return status == GSA_OK ? tell(s, o, score, seconds, result, error) : status;
 }
 
 gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error)
 {
     gsa_session session;
+    gsa_survey survey[GSA_SPLITS] = { 0 };
     *result = NULL;
     if (!system) system = gsa_system_default();
     gsa_status status = options->outcomes ? gsa_output_check(system, options->outcomes, error) : GSA_OK;
     if (status == GSA_OK && options->report) status = gsa_output_check(system, options->report, error);
+    if (status == GSA_OK && options->json) status = gsa_output_check(system, options->json, error);
     if (status != GSA_OK) return status;
     const gsa_plain plain = gsa_plain_begin();
     status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session, error);
     if (status == GSA_OK) {
-        status = evaluate(&session, options->outcomes, result, error);
-        if (status == GSA_OK && options->report) status = write_report(&session, options->report, error);
+        if (options->report || options->json) status = gsa_reports_begin(&session, survey, error);
+        if (status == GSA_OK) status = evaluate(&session, options, result, error);
+        gsa_reports_end(&session, survey);
         if (status != GSA_OK) gsa_release(system, *result), *result = NULL;
         gsa_session_release(&session);
     }

@@ -45,6 +45,13 @@ void gsa_classes_score(const double *out, int32_t classes, int32_t positive, con
             gsa_classes_score_row(out, classes, positive, *label++, &unit[u]);
 }
 
+void gsa_classes_observe(const double *out, int32_t classes, const gsa_minibatch *batch, const int64_t *example,
+                         gsa_survey *survey)
+{
+    for (int32_t i = 0; i < batch->count; i++, out += classes)
+        survey->found[example[i]] = gsa_found_of(out, classes, batch->label[i], -1);
+}
+
 void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output)
 {
     for (int64_t i = 0; i < rows; i++, out += labels->count) {

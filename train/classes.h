@@ -12,6 +12,9 @@ void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive,
 /* Out [targets, classes] into the batch's units, of rows[unit] rows each; NULL: of one. */
 void gsa_classes_score(const double *out, int32_t classes, int32_t positive, const gsa_minibatch *batch, const int32_t *rows,
                        gsa_score *unit);
+/* A task's `observe` of rows that are examples. */
+void gsa_classes_observe(const double *out, int32_t classes, const gsa_minibatch *batch, const int64_t *example,
+                         gsa_survey *survey);
 /* "label<TAB>probability" of each row. */
 void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output);
 /* 2 hits / (found + wanted); 0 where there is nothing. */

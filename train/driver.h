@@ -56,7 +56,8 @@ typedef struct gsa_apply_options {
     const char *device, *build;
     int threads;
     const char *outcomes;           /* evaluate: file that receives what was found of each unit (outcomes.h); or NULL */
-    const char *report;             /* evaluate: file that receives the scorer's report of each split (tagging); or NULL */
+    const char *report;             /* evaluate: file that receives the report for people; or NULL */
+    const char *json;               /* evaluate: file that receives it as JSON (reports.h); or NULL */
     const char *input, *output;     /* predict: "-" or a path */
     gsa_progress_call progress;     /* messages only (kind 2); or NULL */
     void *context;

@@ -318,6 +318,7 @@ static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gs
     if (status != GSA_OK) return status;
     s->task->score(s->self, s->out, &s->batch, s->unit);
     for (int64_t u = 0; u < units; u++) gsa_score_add(score, &s->unit[u]);
+    if (s->survey && s->task->observe) s->task->observe(s->self, s->out, &s->batch, example, &s->survey[wanted->split]);
     for (int64_t i = 0, from = 0; outcome && i < wanted->count; i++) {
         const int64_t own = gsa_task_units(s->task, s->self, wanted->split, &example[i], 1);
         memcpy(outcome + first[example[i]], s->unit + from, (size_t)own * sizeof *outcome);

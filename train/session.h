@@ -44,6 +44,7 @@ typedef struct gsa_session {
     int64_t out_room;
     gsa_score *unit; /* a batch's units */
     int64_t unit_room;
+    gsa_survey *survey; /* [GSA_SPLITS] receives what scoring finds of each target; or NULL */
     const volatile sig_atomic_t *stop;
     struct gsa_profile *profile; /* or NULL */
 } gsa_session;

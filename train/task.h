@@ -34,12 +34,14 @@
 #include "gsa/input.h"
 #include "gsa/model.h"
 #include "train/minibatch.h"
+#include "train/score/survey.h"
 #include "train/settings/recipe.h"
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
 enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };
 
 struct gsa_learner; /* model.h */
+struct json_t;      /* of jansson.h */
 
 typedef struct gsa_score { /* of one unit (below), or sums over units */
     double loss, right;    /* right: of metrics that are shares */
@@ -104,6 +106,7 @@ typedef struct gsa_decode_options {
     int split;
     int32_t batch;      /* examples at a time, >= 1 */
     gsa_output *output; /* receives a line an example, in their order; or NULL */
+    gsa_survey *survey; /* receives what is found of each; or NULL */
     const volatile sig_atomic_t *stop;
 } gsa_decode_options;
 
@@ -163,8 +166,15 @@ typedef struct gsa_task {
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
     /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for signatures. NULL: nothing. */
     void (*signature)(const void *self, const gsa_recipe_values *values, char *text, size_t room);
-    /* The report that the field's scorer prints, once a split was scored. NULL: there is none. */
+    /* What the field's scorer prints, once a split was scored: text reports begin with it. NULL: there is none. */
     gsa_status (*report)(void *self, int split, gsa_output *output, gsa_error *error);
+    /* ---- more of an evaluation (score/report.h). Opens the survey of a split that is there. NULL: there is no report */
+    gsa_status (*survey)(const void *self, gsa_survey *survey, gsa_error *error);
+    /* After `score` of these examples: their rows. NULL: decode_split fills them. */
+    void (*observe)(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey);
+    /* Adds the split's part of the report. */
+    gsa_status (*findings)(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);

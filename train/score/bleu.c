@@ -172,6 +172,20 @@ gsa_bleu gsa_bleu_score(const gsa_bleu_counts *sum)
     return bleu;
 }
 
+double gsa_bleu_sentence(const gsa_bleu_counts *counts)
+{
+    double logs = 0, share = 1;
+    int orders = 0;
+    if (sum_of(counts->right, GSA_BLEU_ORDER) == 0) return 0;
+    for (; orders < GSA_BLEU_ORDER && counts->total[orders] > 0; orders++) {
+        const int64_t right = counts->right[orders];
+        if (right == 0) share /= 2;
+        logs += log(100 * (right > 0 ? (double)right : share) / (double)counts->total[orders]);
+    }
+    const double ratio = (double)counts->reference / (double)counts->length;
+    return (ratio > 1 ? exp(1 - ratio) : 1) * exp(logs / orders);
+}
+
 void gsa_bleu_signature(int references, int lower, char *text, size_t size)
 {
     snprintf(text, size, "nrefs:%d|case:%s|eff:no|tok:13a|smooth:exp|version:gsa-%s", references, lower ? "lc" : "mixed",

@@ -29,6 +29,9 @@ gsa_status gsa_bleu_count(const gsa_system *system, gsa_slice translation, const
                           gsa_bleu_counts *counts, gsa_error *error);
 void gsa_bleu_add(gsa_bleu_counts *sum, const gsa_bleu_counts *counts);
 gsa_bleu gsa_bleu_score(const gsa_bleu_counts *sum);
+/* Of one sentence: sacreBLEU's with the effective order, over those orders that
+ * the translation has n-grams of. */
+double gsa_bleu_sentence(const gsa_bleu_counts *counts);
 /* "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:..." */
 void gsa_bleu_signature(int references, int lower, char *text, size_t size);
 

@@ -144,7 +144,7 @@ gsa_span_rates gsa_span_rates_of(const gsa_span_counts *counts)
     return rates;
 }
 
-static void sort_types(gsa_span_score *score)
+void gsa_span_sort(gsa_span_score *score)
 {
     for (int64_t i = 1; i < score->types; i++)
         for (int64_t j = i; j > 0 && gsa_slice_compare(score->type[j - 1].type, score->type[j].type) > 0; j--) {
@@ -163,7 +163,7 @@ void gsa_span_report(gsa_span_score *score, gsa_output *output)
     if (score->tokens > 0)
         gsa_output_format(output, "accuracy: %6.2f%%; precision: %6.2f%%; recall: %6.2f%%; FB1: %6.2f\n",
                           percent(score->right_tokens, score->tokens), all.precision, all.recall, all.f1);
-    sort_types(score);
+    gsa_span_sort(score);
     for (int64_t i = 0; i < score->types; i++) {
         const gsa_span_counts *type = &score->type[i];
         const gsa_span_rates rates = gsa_span_rates_of(type);

@@ -98,6 +98,7 @@ typedef struct gsa_span_rates {
     double precision, recall, f1; /* per cent; 0 where nothing is divided */
 } gsa_span_rates;
 gsa_span_rates gsa_span_rates_of(const gsa_span_counts *counts);
+void gsa_span_sort(gsa_span_score *score); /* its types, by bytes */
 /* The text that conlleval prints, byte for byte; types sorted by bytes. */
 void gsa_span_report(gsa_span_score *score, gsa_output *output);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "train/data/lines.h"
 #include "train/score/ngram.h"
+#include "train/score/surprise.h"
 
 enum { TEXT = 512, FACTS = 2, DEFAULT_WINDOW = 256 };
 
@@ -354,6 +355,38 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     }
 }
 
+/* A row is a token of the text. */
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, ((const language_task *)self)->stream[survey->split].tokens, 1, error);
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    const int32_t *label = batch->label;
+    for (int32_t e = 0; e < batch->count; e++) {
+        const int64_t first = example[e] * ((const language_task *)self)->step[survey->split];
+        for (int32_t i = 0; i < batch->sequence[0].length[e]; i++, out++)
+            if (*label++ >= 0) survey->value[first + i] = *out;
+    }
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    enum { PART = 1 << 14 };
+    language_task *t = self;
+    int32_t *id = gsa_alloc(t->system, (size_t)survey->rows, sizeof *id);
+    gsa_status status = id ? GSA_OK : gsa_out_of_memory(error, "a report", survey->rows * 4);
+    for (int64_t i = 0; i < survey->rows && status == GSA_OK; i += PART) {
+        const int64_t left = survey->rows - i;
+        status = gsa_stream_read(&t->stream[survey->split], &t->units, i, left < PART ? left : PART, id + i, error);
+    }
+    if (status == GSA_OK) status = gsa_report_surprises(survey, &t->units, id, object, error);
+    gsa_release(t->system, id);
+    return status;
+}
+
 /* Bits of a character or byte; perplexity of a word. */
 static int metrics(const gsa_score *score, gsa_fact *facts, int room)
 {
@@ -539,6 +572,9 @@ const gsa_task gsa_task_language_modelling = {
     .fill = fill,
     .loss = loss,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .save = save,
     .facts = facts,
     .metrics = metrics,

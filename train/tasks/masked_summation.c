@@ -4,6 +4,8 @@
 #include <string.h>
 #include "train/data/lines.h"
 #include "train/data/summation.h"
+#include "train/log.h"
+#include "train/score/report.h"
 #include "train/task.h"
 
 typedef struct summation_task {
@@ -121,6 +123,72 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     for (int32_t u = 0; u < batch->count; u++) unit[u].targets = width, unit[u].examples = 1;
 }
 
+/* A row is a number of a sum: the right one, the one found. */
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, examples(self, survey->split) * outputs(self), 2, error);
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    const int64_t width = outputs(self);
+    for (int64_t i = 0; i < batch->count * width; i++) {
+        double *row = survey->value + 2 * (example[i / width] * width + i % width);
+        row[0] = (double)batch->target[i], row[1] = out[i];
+    }
+}
+
+static void add_errors(const gsa_survey *survey, double *off, json_t *object)
+{
+    const double count = (double)survey->rows;
+    double sum = 0, squares = 0, sizes = 0;
+    for (int64_t i = 0; i < survey->rows; i++) {
+        const double error = survey->value[2 * i + 1] - survey->value[2 * i];
+        off[i] = fabs(error);
+        sum += error, squares += error * error, sizes += off[i];
+    }
+    json_t *errors = json_object();
+    json_object_set_new(errors, "mse", gsa_json_number(squares / count));
+    json_object_set_new(errors, "rmse", gsa_json_number(sqrt(squares / count)));
+    json_object_set_new(errors, "mae", gsa_json_number(sizes / count));
+    json_object_set_new(errors, "mean", gsa_json_number(sum / count));
+    json_object_set_new(object, "errors", errors);
+    json_object_set_new(object, "error_quantiles", gsa_report_quantiles(off, survey->rows));
+}
+
+static void add_worst(const gsa_survey *survey, double *mse, int64_t width, json_t *object)
+{
+    int64_t row[GSA_REPORT_WORST];
+    json_t *list = json_array();
+    for (int64_t i = 0; i < survey->rows; i++) {
+        const double off = survey->value[2 * i + 1] - survey->value[2 * i];
+        mse[i / width] = (i % width ? mse[i / width] : 0) + off * off / (double)width;
+    }
+    const int64_t count = gsa_report_largest(mse, survey->rows / width, -1, row, GSA_REPORT_WORST);
+    for (int64_t i = 0; i < count; i++) {
+        json_t *one = json_object(), *numbers[2] = { json_array(), json_array() };
+        for (int64_t k = 0; k < 2 * width; k++)
+            json_array_append_new(numbers[k % 2], gsa_json_number(survey->value[2 * row[i] * width + k]));
+        json_object_set_new(one, "example", json_integer(row[i]));
+        json_object_set_new(one, "mse", gsa_json_number(mse[row[i]]));
+        json_object_set_new(one, "gold", numbers[0]);
+        json_object_set_new(one, "found", numbers[1]);
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(object, "worst", list);
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    double *room = gsa_alloc(survey->system, (size_t)survey->rows, sizeof *room);
+    if (!room) return gsa_out_of_memory(error, "a report", survey->rows * 8);
+    add_errors(survey, room, object);
+    add_worst(survey, room, outputs(self), object);
+    gsa_release(survey->system, room);
+    return GSA_OK;
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     (void)self, (void)checkpoint, (void)error; /* the settings say it all */
@@ -220,6 +288,9 @@ const gsa_task gsa_task_masked_summation = {
     .fill = fill,
     .loss = loss,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .save = save,
     .facts = facts,
     .read_lines = read_lines,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "train/classes.h"
 #include "train/data/nodes.h"
+#include "train/score/report.h"
 
 enum { PATH = 4096 };
 
@@ -212,6 +213,33 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
         if (batch->label[i] >= 0) gsa_classes_score_row(out + i * classes, classes, -1, batch->label[i], unit++);
 }
 
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, ((const node_task *)self)->nodes.count, 0, error);
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    const int32_t classes = ((const node_task *)self)->labels.count;
+    (void)example;
+    for (int64_t i = 0; i < batch->targets; i++)
+        survey->found[i] = gsa_found_of(out + i * classes, classes, batch->label[i], -1);
+}
+
+static void describe(const void *self, int split, int64_t row, json_t *object)
+{
+    (void)split;
+    json_object_set_new(object, "node", json_integer(row));
+    json_object_set_new(object, "line", json_integer(((const node_task *)self)->nodes.line[row]));
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    const gsa_labels *labels = &((node_task *)self)->labels;
+    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     return gsa_labels_write(&((const node_task *)self)->labels, checkpoint, error);
@@ -260,6 +288,9 @@ const gsa_task gsa_task_node_classification = {
     .gold = gold,
     .units = units,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .save = save,
     .facts = facts,
     .read_lines = read_lines,

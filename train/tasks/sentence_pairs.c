@@ -9,6 +9,7 @@
 #include "train/score/baseline.h"
 #include "train/classes.h"
 #include "train/model.h"
+#include "train/score/report.h"
 #include "train/data/pairs.h"
 #include "train/data/sample.h"
 #include "train/vocabulary/wordbook.h"
@@ -246,6 +247,33 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     gsa_classes_score(out, classes, classes == 2 ? 1 : -1, batch, NULL, unit);
 }
 
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, examples(self, survey->split), 0, error);
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    gsa_classes_observe(out, ((const pair_task *)self)->labels.count, batch, example, survey);
+}
+
+static void describe(const void *self, int split, int64_t row, json_t *object)
+{
+    const gsa_text *side = ((const pair_task *)self)->pairs[split].side;
+    json_object_set_new(object, "line", json_integer(side[0].line[row]));
+    for (int k = 0; k < 2; k++)
+        json_object_set_new(
+            object, k ? "b" : "a",
+            gsa_json_words(side[k].token + side[k].offset[row], side[k].offset[row + 1] - side[k].offset[row]));
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    const gsa_labels *labels = &((pair_task *)self)->labels;
+    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+}
+
 static int metrics(const gsa_score *score, gsa_fact *facts, int room)
 {
     if (room < 1 || score->found + score->wanted == 0) return 0;
@@ -298,6 +326,9 @@ const gsa_task gsa_task_sentence_pairs = {
     .loss = gsa_classes_loss,
     .gold = gold,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .signature = gsa_wordbook_signature,
     .save = save,
     .facts = facts,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/score/answers.h"
+#include "train/score/report.h"
 #include "train/data/locate.h"
 #include "train/model.h"
 #include "train/data/overlap.h"
@@ -493,6 +494,70 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     }
 }
 
+/* A row is a question: exact, F1, and the answer's text. */
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    const span_split *d = &((const span_task *)self)->split[survey->split];
+    const gsa_status status = gsa_survey_open(survey, d->examples, 4, error);
+    for (int64_t i = 0; i < survey->rows && status == GSA_OK; i++) survey->value[4 * i + 2] = -1;
+    return status;
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    const span_task *t = self;
+    const span_split *d = &t->split[batch->split];
+    const int32_t *label = batch->label;
+    for (int32_t i = 0; i < batch->count; i++) {
+        const int64_t question = d->question[example[i]];
+        const gsa_span_found span = answer(t, d, example[i], &out, &label, NULL);
+        const gsa_answer_score got =
+            score_answer(t, &d->reading, question, span_text(&d->reading, question, span.first, span.last));
+        double *row = survey->value + 4 * example[i];
+        row[0] = got.exact, row[1] = got.f1, row[2] = span.first, row[3] = span.last;
+    }
+}
+
+static json_t *question_json(const span_split *d, const double *row, int64_t question)
+{
+    const gsa_reading *r = &d->reading;
+    const gsa_question *q = &r->question[question];
+    const int64_t first = r->asked.offset[question];
+    json_t *one = json_object(), *answers = json_array();
+    for (int64_t a = q->answer; a < q->answer + q->answers; a++)
+        json_array_append_new(answers, gsa_json_slice(r->answer[a].text));
+    json_object_set_new(one, "id", gsa_json_slice(q->id));
+    json_object_set_new(one, "f1", json_real(row[1]));
+    json_object_set_new(one, "gold", answers);
+    json_object_set_new(one, "found", gsa_json_slice(span_text(r, question, (int32_t)row[2], (int32_t)row[3])));
+    json_object_set_new(one, "question", gsa_json_words(r->asked.token + first, tokens_of(&r->asked, question)));
+    return one;
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    const span_split *d = &((span_task *)self)->split[survey->split];
+    int64_t row[GSA_REPORT_WORST], exact = 0, wrong = 0;
+    double *short_of = gsa_alloc(survey->system, (size_t)survey->rows, sizeof *short_of);
+    if (!short_of) return gsa_out_of_memory(error, "a report", survey->rows * 8);
+    for (int64_t i = 0; i < survey->rows; i++) {
+        short_of[i] = 1 - survey->value[4 * i + 1];
+        exact += survey->value[4 * i] > 0, wrong += short_of[i] == 1;
+    }
+    const int64_t count = gsa_report_largest(short_of, survey->rows, 0, row, GSA_REPORT_WORST);
+    json_t *list = json_array(), *answers = json_object();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, question_json(d, survey->value + 4 * row[i], d->question[row[i]]));
+    json_object_set_new(answers, "exact", json_integer(exact));
+    json_object_set_new(answers, "partly", json_integer(survey->rows - exact - wrong));
+    json_object_set_new(answers, "wrong", json_integer(wrong));
+    json_object_set_new(object, "answers", answers);
+    json_object_set_new(object, "worst", list);
+    gsa_release(survey->system, short_of);
+    return GSA_OK;
+}
+
 static int metrics(const gsa_score *score, gsa_fact *facts, int room)
 {
     if (room < 1 || score->examples == 0) return 0;
@@ -572,6 +637,9 @@ const gsa_task gsa_task_span_extraction = {
     .loss = loss,
     .gold = gold,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .save = save,
     .facts = facts,
     .metrics = metrics,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/classes.h"
+#include "train/score/report.h"
 #include "train/tasks/tagging_parts.h"
 
 void gsa_tagging_release_head(tag_task *t)
@@ -209,6 +210,100 @@ int gsa_tagging_span_metrics(const gsa_score *score, gsa_fact *facts, int room)
     return gsa_facts_copy(facts, room, all, (int)(sizeof all / sizeof *all));
 }
 
+/* ---- the report ------------------------------------------------------------------------------ */
+
+/* A row is a token of the split: until gsa_tagging_findings of the labels that are learned. */
+gsa_status gsa_tagging_survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, ((const tag_task *)self)->split[survey->split].conll.tokens, 0, error);
+}
+
+void gsa_tagging_observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                         gsa_survey *survey)
+{
+    const tag_task *t = self;
+    const int32_t labels = t->labels.count;
+    (void)example;
+    for (int64_t i = 0; i < batch->targets; i++, out += labels)
+        survey->found[batch->note[TAG_TOKEN][i]] = gsa_found_of(out, labels, batch->label[i], t->path[i]);
+}
+
+static void describe(const void *self, int split, int64_t row, json_t *object)
+{
+    const gsa_conll *c = &((const tag_task *)self)->split[split].conll;
+    int64_t low = 0, high = c->sentences; /* the sentence that holds the token */
+    while (low + 1 < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (c->offset[middle] <= row) low = middle;
+        else high = middle;
+    }
+    json_object_set_new(object, "line", json_integer(c->line[row]));
+    json_object_set_new(object, "token", gsa_json_slice(c->word[row]));
+    json_object_set_new(object, "text", gsa_json_words(c->word + c->offset[low], c->offset[low + 1] - c->offset[low]));
+}
+
+/* The file's own tags and those that would be written, numbered in `names`. */
+static gsa_status number_tags(tag_task *t, gsa_survey *survey, const gsa_slice *written, gsa_labels *names, gsa_error *error)
+{
+    const gsa_slice *gold = t->split[survey->split].conll.tag;
+    gsa_status status = GSA_OK;
+    int32_t room = 0;
+    for (int64_t i = 0; i < 2 * survey->rows && status == GSA_OK; i++) {
+        const gsa_slice tag = i % 2 ? written[i / 2] : gold[i / 2];
+        if (gsa_labels_find(names, tag) < 0) status = gsa_labels_insert(names, tag, &room, error);
+    }
+    for (int64_t i = 0; i < survey->rows && status == GSA_OK; i++)
+        survey->found[i].gold = gsa_labels_find(names, gold[i]), survey->found[i].label = gsa_labels_find(names, written[i]);
+    return status;
+}
+
+static gsa_status count_spans(tag_task *t, int split, int strict, const gsa_slice *written, gsa_span_score *score,
+                              gsa_error *error)
+{
+    const gsa_conll *c = &t->split[split].conll;
+    gsa_status status = GSA_OK;
+    *score = (gsa_span_score){ .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned };
+    for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++) {
+        const int64_t first = c->offset[s], count = c->offset[s + 1] - first;
+        for (int64_t i = 0; i < count; i++) t->name[i] = t->labels.name[t->found[split][first + i]];
+        status = gsa_span_score_add(score, c->tag + first, strict ? t->name : written + first, count, error);
+    }
+    gsa_span_score_finish(score);
+    return status;
+}
+
+static gsa_status add_entities(tag_task *t, int split, const gsa_slice *written, json_t *object, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int strict = 0; strict < 2 && status == GSA_OK && t->scheme != GSA_SCHEME_NONE; strict++) {
+        gsa_span_score score;
+        status = count_spans(t, split, strict, written, &score, error);
+        if (status == GSA_OK) json_object_set_new(object, strict ? "entities_strict" : "entities", gsa_report_spans(&score));
+        gsa_span_score_release(&score);
+    }
+    return status;
+}
+
+gsa_status gsa_tagging_findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    tag_task *t = self;
+    const int split = survey->split;
+    const gsa_conll *c = &t->split[split].conll;
+    gsa_labels names = { .system = t->system };
+    gsa_slice *written = gsa_alloc(t->system, (size_t)survey->rows, sizeof *written);
+    gsa_status status = written ? GSA_OK : gsa_out_of_memory(error, "a report", survey->rows * 16);
+    for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++)
+        write_sentence(t, t->found[split] + c->offset[s], c->offset[s + 1] - c->offset[s], written + c->offset[s]);
+    if (status == GSA_OK) status = number_tags(t, survey, written, &names, error);
+    if (status == GSA_OK)
+        status =
+            gsa_report_classes(survey, names.name, names.count, !t->crf, &(gsa_row_teller){ t, describe }, object, error);
+    if (status == GSA_OK) status = add_entities(t, split, written, object, error);
+    gsa_release(t->system, written);
+    gsa_labels_release(&names);
+    return status;
+}
+
 /* ---- what people read ---------------------------------------------------------------------------------------------------------- */
 
 static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *output, gsa_error *error)
@@ -226,6 +321,7 @@ static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *out
     gsa_span_score_finish(&score);
     gsa_output_format(output, "%s, %s\n", names[split], strict ? "strict" : "lenient (conlleval)");
     if (status == GSA_OK) gsa_span_report(&score, output);
+    gsa_output_text(output, "\n");
     gsa_span_score_release(&score);
     return status;
 }
@@ -234,8 +330,7 @@ gsa_status gsa_tagging_report(void *self, int split, gsa_output *output, gsa_err
 {
     tag_task *t = self;
     if (t->split[split].conll.sentences == 0) return GSA_OK;
-    if (t->scheme == GSA_SCHEME_NONE)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "a report is of spans, and the tags are plain (data.scheme = none)");
+    if (t->scheme == GSA_SCHEME_NONE) return GSA_OK;
     const gsa_status status = report_one(t, split, 0, output, error);
     return status == GSA_OK ? report_one(t, split, 1, output, error) : status;
 }

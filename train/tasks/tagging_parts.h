@@ -58,6 +58,10 @@ gsa_status gsa_tagging_decode(void *self, int split, gsa_tape *tape, gsa_tensor 
                               const gsa_minibatch *batch, gsa_error *error);
 void gsa_tagging_score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
 int gsa_tagging_span_metrics(const gsa_score *score, gsa_fact *facts, int room);
+gsa_status gsa_tagging_survey(const void *self, gsa_survey *survey, gsa_error *error);
+void gsa_tagging_observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                         gsa_survey *survey);
+gsa_status gsa_tagging_findings(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
 gsa_status gsa_tagging_report(void *self, int split, gsa_output *output, gsa_error *error);
 void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
 /* Room for the tags of a batch, or of a sentence, and for what a sentence of `longest` tokens is made of. */

@@ -5,6 +5,7 @@
 #include "train/batches.h"
 #include "train/classes.h"
 #include "train/model.h"
+#include "train/score/report.h"
 #include "train/data/sample.h"
 #include "train/vocabulary/wordbook.h"
 
@@ -253,6 +254,31 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     gsa_classes_score(out, ((const text_task *)self)->labels.count, -1, batch, NULL, unit);
 }
 
+static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, examples(self, survey->split), 0, error);
+}
+
+static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
+                    gsa_survey *survey)
+{
+    gsa_classes_observe(out, ((const text_task *)self)->labels.count, batch, example, survey);
+}
+
+static void describe(const void *self, int split, int64_t row, json_t *object)
+{
+    const gsa_text *text = &((const text_task *)self)->text[split];
+    const int64_t first = text->offset[row];
+    json_object_set_new(object, "line", json_integer(text->line[row]));
+    json_object_set_new(object, "text", gsa_json_words(text->token + first, text->offset[row + 1] - first));
+}
+
+static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    const gsa_labels *labels = &((text_task *)self)->labels;
+    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+}
+
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const text_task *t = self;
@@ -310,6 +336,9 @@ const gsa_task gsa_task_text_classification = {
     .loss = gsa_classes_loss,
     .gold = gold,
     .score = score,
+    .survey = survey,
+    .observe = observe,
+    .findings = findings,
     .signature = gsa_wordbook_signature,
     .save = save,
     .facts = facts,

@@ -289,5 +289,7 @@ const gsa_task gsa_task_translation = {
     .metrics = metrics,
     .signature = signature,
     .read_lines = gsa_translation_read_lines,
+    .survey = gsa_translation_survey,
+    .findings = gsa_translation_findings,
     .decode_split = gsa_translation_decode,
 };

@@ -4,7 +4,7 @@
  * sentence by sentence, and as many documents as a batch has room for go side by side; without documents each sentence is one. */
 #include <stdio.h>
 #include <string.h>
-#include "train/score/bleu.h"
+#include "train/score/report.h"
 #include "train/tasks/translation_parts.h"
 
 typedef struct translator {
@@ -193,6 +193,75 @@ static gsa_status join_words(translator *x, const gsa_text *text, int64_t place,
     return GSA_OK;
 }
 
+/* ---- reports: a row is a sentence ------------------------------------------------------------ */
+
+enum { TOTAL = GSA_BLEU_ORDER, LENGTH = 2 * GSA_BLEU_ORDER, REFERENCE, CHRF, NUMBERS };
+
+gsa_status gsa_translation_survey(const void *self, gsa_survey *survey, gsa_error *error)
+{
+    return gsa_survey_open(survey, ((const gsa_translation *)self)->split[survey->split].examples, NUMBERS, error);
+}
+
+static gsa_status observe(gsa_survey *survey, int64_t example, gsa_slice line, const gsa_bleu_counts *bleu,
+                          const gsa_chrf_counts *chrf, gsa_error *error)
+{
+    double *row = survey->value + NUMBERS * example;
+    for (int n = 0; n < GSA_BLEU_ORDER; n++) row[n] = (double)bleu->right[n], row[TOTAL + n] = (double)bleu->total[n];
+    row[LENGTH] = (double)bleu->length, row[REFERENCE] = (double)bleu->reference;
+    row[CHRF] = gsa_chrf_score(chrf);
+    return gsa_survey_text(survey, example, line, error);
+}
+
+static gsa_bleu_counts counts_of(const double *row)
+{
+    gsa_bleu_counts counts = { .length = (int64_t)row[LENGTH], .reference = (int64_t)row[REFERENCE] };
+    for (int n = 0; n < GSA_BLEU_ORDER; n++) counts.right[n] = (int64_t)row[n], counts.total[n] = (int64_t)row[TOTAL + n];
+    return counts;
+}
+
+static json_t *words_json(const gsa_text *text, int64_t place)
+{
+    const int64_t first = text->offset[place];
+    return gsa_json_words(text->token + first, text->offset[place + 1] - first);
+}
+
+static json_t *sentence_json(const gsa_survey *survey, const gsa_pair_split *split, int64_t example)
+{
+    const double *row = survey->value + NUMBERS * example;
+    const gsa_bleu_counts counts = counts_of(row);
+    const char *text = survey->text_at[example] < 0 ? "" : survey->text + survey->text_at[example];
+    const int64_t place = split->place ? split->place[example] : example;
+    json_t *one = json_object();
+    json_object_set_new(one, "example", json_integer(place));
+    json_object_set_new(one, "chrf", json_real(row[CHRF]));
+    json_object_set_new(one, "bleu", json_real(gsa_bleu_sentence(&counts)));
+    json_object_set_new(one, "source", words_json(&split->text[GSA_SOURCE], place));
+    json_object_set_new(one, "reference", words_json(&split->text[GSA_TARGET], place));
+    json_object_set_new(one, "translation", gsa_json_slice((gsa_slice){ text, (int64_t)strlen(text) }));
+    return one;
+}
+
+gsa_status gsa_translation_findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+{
+    const gsa_pair_split *split = &((gsa_translation *)self)->split[survey->split];
+    int64_t row[GSA_REPORT_WORST];
+    gsa_bleu_counts all = { 0 };
+    double *short_of = gsa_alloc(survey->system, (size_t)survey->rows, sizeof *short_of);
+    if (!short_of) return gsa_out_of_memory(error, "a report", survey->rows * 8);
+    for (int64_t i = 0; i < survey->rows; i++) {
+        const gsa_bleu_counts counts = counts_of(survey->value + NUMBERS * i);
+        gsa_bleu_add(&all, &counts);
+        short_of[i] = 100 - survey->value[NUMBERS * i + CHRF];
+    }
+    const int64_t count = gsa_report_largest(short_of, survey->rows, 0, row, GSA_REPORT_WORST);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, sentence_json(survey, split, row[i]));
+    json_object_set_new(object, "bleu", gsa_report_bleu(&all));
+    json_object_set_new(object, "worst", list);
+    gsa_release(survey->system, short_of);
+    return GSA_OK;
+}
+
 static gsa_status judge(translator *x, gsa_slice line, int64_t place, gsa_error *error)
 {
     const gsa_translation *t = x->task;
@@ -207,7 +276,7 @@ static gsa_status judge(translator *x, gsa_slice line, int64_t place, gsa_error 
     if (status != GSA_OK) return status;
     gsa_bleu_add(&x->bleu, &bleu);
     gsa_chrf_add(&x->chrf, &chrf);
-    return GSA_OK;
+    return x->options->survey ? observe(x->options->survey, x->shown, line, &bleu, &chrf, error) : GSA_OK;
 }
 
 /* What is done of the file, as far as nothing is missing. Lines between documents stay empty. */

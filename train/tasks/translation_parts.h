@@ -38,6 +38,8 @@ gsa_status gsa_translation_read_lines(void *self, const char *path, gsa_error *e
 void gsa_translation_release(const gsa_system *system, gsa_pair_split *split);
 
 /* translation_decode.c */
+gsa_status gsa_translation_survey(const void *self, gsa_survey *survey, gsa_error *error);
+gsa_status gsa_translation_findings(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
 gsa_status gsa_translation_decode(void *self, gsa_learner *learner, const gsa_decode_options *options, gsa_decoded *decoded,
                                   gsa_error *error);
 

@@ -21,7 +21,7 @@ int32_t gsa_labels_find(const gsa_labels *labels, gsa_slice name)
     return at < labels->count && gsa_slice_compare(labels->name[at], name) == 0 ? at : -1;
 }
 
-static gsa_status insert(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error)
+gsa_status gsa_labels_insert(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error)
 {
     if (labels->count == *room) {
         const int32_t wanted = 2 * *room + 16;
@@ -68,7 +68,7 @@ gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *la
     gsa_status status = GSA_OK;
     int32_t room = 0;
     for (int64_t e = 0; e < text->examples && status == GSA_OK; e++)
-        if (gsa_labels_find(labels, text->label[e]) < 0) status = insert(labels, text->label[e], &room, error);
+        if (gsa_labels_find(labels, text->label[e]) < 0) status = gsa_labels_insert(labels, text->label[e], &room, error);
     if (status == GSA_OK) status = check_count(labels, text->path, wanted, error);
     if (status == GSA_OK) status = own_names(labels, error);
     if (status != GSA_OK) gsa_labels_release(labels);
@@ -86,7 +86,7 @@ static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64
         if (status != GSA_OK) break;
         if (count == 0 || gsa_labels_find(labels, (gsa_slice){ line, count }) >= 0)
             return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: an empty or repeated label", path, (long long)lines.number);
-        status = insert(labels, (gsa_slice){ line, count }, &room, error);
+        status = gsa_labels_insert(labels, (gsa_slice){ line, count }, &room, error);
     }
     if (status == GSA_OK) status = check_count(labels, path, 0, error);
     return status == GSA_OK ? own_names(labels, error) : status;
