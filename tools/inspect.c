@@ -110,7 +110,8 @@ static const gsa_verb inspect = { .name = "inspect",
                                   .most = 1,
                                   .options = options,
                                   .n_options = sizeof options / sizeof *options,
-                                  .notes = "FILE is what gsa graph writes, or any other GraphML; - is standard input.",
+                                  .notes = "FILE is what gsa graph writes, or any other GraphML; - is standard input.\n"
+                                           "gsa-inspect --man writes the manual page, in roff; --version the version.",
                                   .run = run };
 
 const gsa_verb *const *gsa_verbs(int *count)
@@ -120,12 +121,15 @@ const gsa_verb *const *gsa_verbs(int *count)
     return verbs;
 }
 
-static gsa_status print(int help, gsa_error *error)
+enum text { VERSION, HELP, MAN };
+
+static gsa_status print(enum text text, gsa_error *error)
 {
     gsa_output *out;
     const gsa_status status = gsa_output_open(NULL, "-", &out, error);
     if (status != GSA_OK) return status;
-    if (help) gsa_write_help(out, &inspect);
+    if (text == HELP) gsa_write_help(out, &inspect);
+    else if (text == MAN) gsa_write_man_program(out, &inspect);
     else gsa_output_format(out, "gsa-inspect %s\n", GSA_VERSION);
     return gsa_output_commit(out, error);
 }
@@ -133,10 +137,11 @@ static gsa_status print(int help, gsa_error *error)
 static gsa_status start(int argc, char **argv, gsa_error *error)
 {
     gsa_args *args;
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(0, error);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(VERSION, error);
+    if (argc == 2 && strcmp(argv[1], "--man") == 0) return print(MAN, error);
     gsa_status status = gsa_args_parse(gsa_tidy_system(), &inspect, argv + 1, argc - 1, &args, error);
     if (status != GSA_OK) return status;
-    status = gsa_args_help(args) ? print(1, error) : run(args, error);
+    status = gsa_args_help(args) ? print(HELP, error) : run(args, error);
     gsa_args_release(args);
     return status;
 }

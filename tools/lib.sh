@@ -5,8 +5,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
-packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libjansson-dev libutf8proc-dev)
-packages_test=(check libsubunit-dev g++ libigraph-dev libxml2-utils python3-networkx)
+packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libigraph-dev libjansson-dev libutf8proc-dev)
+packages_test=(check libsubunit-dev g++ libxml2-utils python3-networkx)
+packages_package=(debhelper dpkg-dev fakeroot file lintian)
 packages_extra=(clang-format-14 shellcheck ninja-build)
 
 fail()
@@ -90,15 +91,30 @@ cuda_option()
     esac
 }
 
-# build PRESET FOLDER OPTION...: configures and builds; what went wrong is shown. A new folder is Ninja's, where it is: it keeps every core
-# busy, and make waits at the end of each library. A folder that is there stays what it is.
+# Reads what cmake --build prints, appends it to the file $1, and shows how far it is: on a terminal one
+# line that grows, elsewhere a line for each quarter.
+show_progress()
+{
+    awk -v log_file="$1" -v terminal="$([ -t 1 ] && echo 1 || echo 0)" '
+        { print >>log_file }
+        match($0, /^\[[0-9]+\/[0-9]+\]/) { split(substr($0, 2, RLENGTH - 2), n, "/"); percent = int(100 * n[1] / n[2]) }
+        match($0, /^\[ *[0-9]+%\]/)       { percent = substr($0, 2, RLENGTH - 3) + 0 }
+        percent > shown && terminal       { shown = percent; printf "\r  %3d %%", shown; fflush() }
+        percent >= shown + 25 && !terminal { shown = percent - percent % 25; printf "  %3d %%\n", shown; fflush() }
+        END { if (terminal && shown) printf "\r         \r" }'
+}
+
+# build PRESET FOLDER OPTION...: configures and builds, shows how far it is, and what went wrong. A new
+# folder is Ninja's, where it is: it keeps every core busy, and make waits at the end of each library. A
+# folder that is there stays what it is.
 build()
 {
     local preset=$1 folder=$2 log
     shift 2
     [ -e "$root/$folder/CMakeCache.txt" ] || [ -e "$root/$folder/Makefile" ] || ! command -v ninja >/dev/null || set -- -G Ninja "$@"
     log=$(mktemp)
-    if ! (cd "$root" && cmake --preset "$preset" "$@" && cmake --build "$folder" -j "$(cores)") >"$log" 2>&1; then
+    if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1 ||
+        ! (set -o pipefail; cd "$root" && cmake --build "$folder" -j "$(cores)" 2>&1 | show_progress "$log"); then
         grep -E -A 6 'error:|CMake Error|undefined reference' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
         rm -f "$log"
         fail "the build failed (preset $preset)"

@@ -30,6 +30,12 @@ int gsa_exit_code(gsa_status status);
 void gsa_write_usage(gsa_output *out);                      /* gsa help */
 void gsa_write_help(gsa_output *out, const gsa_verb *verb); /* gsa help VERB */
 void gsa_write_man(gsa_output *out);                        /* roff, gsa(1) */
+/* roff.c: plain text in roff; a page's title and name; a verb's section of gsa(1); the whole page of
+ * a program with one verb, as gsa-inspect(1). */
+void gsa_write_roff(gsa_output *out, const char *text);
+void gsa_write_man_title(gsa_output *out, const char *program, const char *summary);
+void gsa_write_man_verb(gsa_output *out, const gsa_verb *verb);
+void gsa_write_man_program(gsa_output *out, const gsa_verb *verb);
 void gsa_write_completion(gsa_output *out);                 /* bash */
 void gsa_write_recipe_keys(gsa_output *out);                /* plain, for --help */
 void gsa_write_recipe_keys_page(gsa_output *out);           /* Markdown, docs/recipe-keys.md */

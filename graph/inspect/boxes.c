@@ -1,5 +1,5 @@
 /* boxes.c - nodes as pills, circles and bars with their text. */
-#include <string.h>
+#include <math.h>
 #include "graph/inspect/draw.h"
 
 int32_t gsa_page_heads(const gsa_page *page)
@@ -16,7 +16,11 @@ const char *gsa_kind_fill(int32_t kind)
 static void draw_text_at(const gsa_page *page, const gsa_box *box)
 {
     if (!box->text[0]) return;
-    if (box->w < 12) /* a dot: its number hangs below it */
+    const double away = sqrt((box->x - page->cx) * (box->x - page->cx) + (box->y - page->cy) * (box->y - page->cy));
+    if (box->dot && page->style == GSA_STYLE_CIRCLE && away > 0) /* its number is further out */
+        gsa_output_format(page->out, "<text class=\"tiny\" x=\"%.1f\" y=\"%.1f\">", box->x + 14 * (box->x - page->cx) / away,
+                          box->y + 14 * (box->y - page->cy) / away + 3);
+    else if (box->dot) /* its number hangs below it */
         gsa_output_format(page->out, "<text class=\"tiny\" x=\"%.1f\" y=\"%.1f\">", box->x, box->y + 14);
     else if (box->upright)
         gsa_output_format(page->out, "<text transform=\"translate(%.1f %.1f)rotate(-90)\">", box->x + 4, box->y);

@@ -1,13 +1,22 @@
-/* category.c - edges become lines: a colour for each phase and label while eight suffice, else for each phase and the
- * label's first word ("left 2:1" is a left), else for each phase. */
+/* category.c - edges become lines: a colour for each phase and label while 24 suffice, else for each phase
+ * and the label's first word ("left 2:1" is a left), else for each phase. Up to eight have a hue each. Of
+ * more labels, those with one word share its hue, and are lighter by their numbers: far is pale. Where words
+ * tell nothing apart, labels go from dark to light by their numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "graph/inspect/draw.h"
 
 /* Okabe and Ito's palette, without its yellow, which white paper swallows. */
-static const char *const palette[CATEGORIES] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                 "#e69f00", "#56b4e9", "#7a5195", "#8a8f26" };
+enum { DISTINCT = 8 };
+static const double PALEST = 0.72; /* white in the palest of a hue */
+static const char *const palette[DISTINCT] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                               "#e69f00", "#56b4e9", "#7a5195", "#8a8f26" };
+/* Viridis up to its 0.86: what follows is too light on white. */
+static const char *const ramp[CATEGORIES] = { "#440154", "#450e60", "#461b6b", "#472877", "#45347e", "#413f83",
+                                              "#3d4a88", "#3a558b", "#355f8c", "#31688d", "#2c728e", "#297b8d",
+                                              "#26848d", "#228e8c", "#22968a", "#249f86", "#27a883", "#2db07d",
+                                              "#3db874", "#4dc06b", "#5dc963", "#74ce54", "#8cd445", "#a4da36" };
 static const char *const grey = "#8b919b"; /* edges from a node to itself */
 
 enum { BY_LABEL, BY_WORD, BY_PHASE, FINENESS };
@@ -37,8 +46,8 @@ static void name_of(const gsa_view *view, const gsa_view_edge *edge, int finenes
     (void)size;
 }
 
-/* Gives every edge its category; 0 when there are too many of them. */
-static int categorise(gsa_page *page, int fineness, gsa_names *names, int *memory)
+/* Gives every edge its category; 0 when there are more than `most` of them. */
+static int categorise(gsa_page *page, int fineness, int most, gsa_names *names, int *memory)
 {
     const gsa_view *view = page->view;
     char name[SHORT_TEXT];
@@ -50,40 +59,104 @@ static int categorise(gsa_page *page, int fineness, gsa_names *names, int *memor
             place = gsa_names_add(page->system, names, name);
         }
         if (place < 0) *memory = 0;
-        if (place < 0 || (place >= CATEGORIES && fineness < BY_PHASE)) return 0;
-        page->category[e] = (uint8_t)(place < CATEGORIES ? place : CATEGORIES - 1);
+        if (place < 0 || (place >= most && fineness < BY_PHASE)) return 0;
+        page->category[e] = (uint8_t)(place < most ? place : most - 1);
     }
     return 1;
 }
 
-static void paint(gsa_page *page, const gsa_names *names)
+/* The last whole number in a label's name, with its sign. */
+static long number_in(const char *name)
+{
+    const char *at = name + strlen(name);
+    while (at > name && (at[-1] < '0' || at[-1] > '9')) at--;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+    return strtol(at > name && at[-1] == '-' ? at - 1 : at, NULL, 10);
+}
+
+/* The category's phase and first word, as its name begins. */
+static int same_word(const char *a, const char *b)
+{
+    const int length = (int)strcspn(a, "0123456789<=>+-");
+    return length == (int)strcspn(b, "0123456789<=>+-") && strncmp(a, b, (size_t)length) == 0;
+}
+
+/* The place of category c by its number, the first of equals first, among those it shares a word with (or
+ * among all); `count` of them. */
+static int rank_of(const gsa_page *page, int c, int words, int *count)
+{
+    const long own = number_in(page->categories[c].name);
+    int rank = 0;
+    *count = 0;
+    for (int other = 0; other < page->n_categories; other++) {
+        const long number = number_in(page->categories[other].name);
+        if (words && !same_word(page->categories[c].name, page->categories[other].name)) continue;
+        rank += number < own || (number == own && other < c);
+        ++*count;
+    }
+    return rank;
+}
+
+/* The colour with `share` of white. */
+static void lighten(const char *colour, double share, char out[8])
+{
+    unsigned int rgb[3];
+    sscanf(colour, "#%2x%2x%2x", &rgb[0], &rgb[1], &rgb[2]);
+    for (int i = 0; i < 3; i++) rgb[i] += (unsigned int)(share * (255 - rgb[i]) + 0.5);
+    snprintf(out, 8, "#%02x%02x%02x", rgb[0] & 0xff, rgb[1] & 0xff, rgb[2] & 0xff);
+}
+
+/* Distinct hues; of more than eight categories a hue a word, or the ramp where words are too many or one. */
+static void colour_categories(gsa_page *page)
+{
+    int hue[CATEGORIES], hues = 0, loops = 0;
+    for (int c = 0; c < page->n_categories; c++) {
+        const gsa_category *category = &page->categories[c];
+        const int faint = category->loops == category->edges && page->n_categories > 1 && loops++ == 0;
+        hue[c] = faint ? -1 : hues;
+        for (int other = 0; other < c && !faint && page->n_categories > DISTINCT; other++)
+            if (hue[other] >= 0 && same_word(page->categories[other].name, category->name)) hue[c] = hue[other];
+        hues += hue[c] == hues;
+    }
+    const int words = hues > 1 && hues <= DISTINCT;
+    for (int c = 0; c < page->n_categories; c++) {
+        int count;
+        const int rank = rank_of(page, c, words, &count);
+        char *colour = page->categories[c].colour;
+        if (hue[c] < 0) lighten(grey, 0, colour);
+        else if (page->n_categories <= DISTINCT) lighten(palette[hue[c]], 0, colour);
+        else if (words) lighten(palette[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
+        else lighten(ramp[rank * (CATEGORIES - 1) / (count > 1 ? count - 1 : 1)], 0, colour);
+    }
+}
+
+static void paint(gsa_page *page, const gsa_names *names, int most)
 {
     const gsa_view *view = page->view;
-    page->n_categories = names->count < CATEGORIES ? names->count : CATEGORIES;
+    page->n_categories = names->count < most ? names->count : most;
     for (int64_t e = 0; e < view->edges; e++) {
         gsa_category *category = &page->categories[page->category[e]];
         category->edges++, category->loops += view->edge[e].from == view->edge[e].to;
     }
-    for (int c = 0, next = 0, loops = 0; c < page->n_categories; c++) {
-        gsa_category *category = &page->categories[c];
-        const int others = c == CATEGORIES - 1 && names->count > CATEGORIES;
-        snprintf(category->name, sizeof category->name, "%s", others ? "other phases" : names->at[c]);
-        const int faint = category->loops == category->edges && page->n_categories > 1 && loops++ == 0;
-        category->colour = faint ? grey : palette[next++];
+    for (int c = 0; c < page->n_categories; c++) {
+        const int others = c == most - 1 && names->count > most;
+        snprintf(page->categories[c].name, sizeof page->categories[c].name, "%s", others ? "other phases" : names->at[c]);
     }
+    colour_categories(page);
 }
 
 gsa_status gsa_page_colour(gsa_page *page, gsa_error *error)
 {
+    static const int most[FINENESS] = { [BY_LABEL] = CATEGORIES, [BY_WORD] = DISTINCT, [BY_PHASE] = DISTINCT };
     gsa_names names = { 0 };
-    int memory = 1, done = 0;
+    int memory = 1, done = 0, fineness = BY_LABEL;
     page->category = gsa_alloc(page->system, (size_t)page->view->edges, 1);
     if (!page->category) return gsa_out_of_memory(error, "colours", page->view->edges);
-    for (int fineness = BY_LABEL; fineness < FINENESS && memory && !done; fineness++) {
+    for (; memory && !done; fineness++) {
         gsa_names_release(page->system, &names);
-        done = categorise(page, fineness, &names, &memory);
+        done = categorise(page, fineness, most[fineness], &names, &memory);
     }
-    if (memory) paint(page, &names);
+    if (memory) paint(page, &names, most[fineness - 1]);
     gsa_names_release(page->system, &names);
     return memory ? GSA_OK : gsa_out_of_memory(error, "colours", CATEGORIES);
 }

@@ -6,7 +6,7 @@
 
 const char *const gsa_style_names[GSA_STYLES] = { "auto", "arc", "tree", "bipartite", "matrix", "circle", "heads", "force" };
 
-enum { MARGIN = 26, HEAD = 58, LEAST_WIDTH = 430 };
+enum { MARGIN = 26, HEAD = 58, LEAST_WIDTH = 430, MOST_TITLE = 1200 };
 
 void gsa_extent_add(gsa_extent *x, double px, double py)
 {
@@ -112,7 +112,22 @@ static void draw_layers(const gsa_page *page)
     else gsa_output_format(page->out, ", layers %d to %d together", least, most);
 }
 
-static void draw_head(const gsa_page *page, double width, double height)
+/* How wide the title is at most: bold letters of a wide font. */
+static double title_width(const char *title)
+{
+    return 1.25 * gsa_text_width(title, 16);
+}
+
+/* The title, cut where it is wider than a page. */
+static void fit_title(const gsa_page *page, char title[SHORT_TEXT])
+{
+    const char *whole = page->options->title ? page->options->title : page->view->spec;
+    int most = SHORT_TEXT;
+    do gsa_text_short(whole, most--, title);
+    while (title_width(title) > MOST_TITLE);
+}
+
+static void draw_head(const gsa_page *page, const char *shown, double width, double height)
 {
     const gsa_view *view = page->view;
     const char *title = page->options->title ? page->options->title : view->spec;
@@ -129,7 +144,7 @@ static void draw_head(const gsa_page *page, double width, double height)
                     ".legend text{fill:" INK "}</style>\n"
                     "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     gsa_output_format(page->out, "<text x=\"%d\" y=\"30\" font-size=\"16\" font-weight=\"bold\" fill=\"" INK "\">", MARGIN);
-    gsa_draw_text(page, title);
+    gsa_draw_text(page, shown);
     gsa_output_format(page->out, "</text>\n<text x=\"%d\" y=\"48\" fill=\"" FAINT "\">", MARGIN);
     if (view->length >= 0) gsa_output_format(page->out, "length %d, ", view->length);
     gsa_output_format(page->out, "%d node%s, %" PRId64 " edge%s", view->nodes, view->nodes == 1 ? "" : "s", view->edges,
@@ -141,11 +156,12 @@ static void draw_head(const gsa_page *page, double width, double height)
 static gsa_status draw_sheet(gsa_page *page, gsa_error *error)
 {
     const gsa_extent x = page->extent;
-    const double title = gsa_text_width(page->options->title ? page->options->title : page->view->spec, 17);
+    char title[SHORT_TEXT];
+    fit_title(page, title);
     double inner = x.right - x.left > LEAST_WIDTH ? x.right - x.left : LEAST_WIDTH;
-    if (title > inner) inner = title < 1200 ? title : 1200;
+    if (title_width(title) > inner) inner = title_width(title);
     const double bottom = HEAD + 14 + (x.bottom - x.top) + 22, legend = gsa_draw_legend(page, inner, bottom, 0);
-    draw_head(page, inner + 2 * MARGIN, bottom + legend + 14);
+    draw_head(page, title, inner + 2 * MARGIN, bottom + legend + 14);
     gsa_output_format(page->out, "<g transform=\"translate(%.1f %.1f)\">\n",
                       MARGIN + (inner - (x.right - x.left)) / 2 - x.left, HEAD + 14 - x.top);
     gsa_status status = GSA_OK;

@@ -4,10 +4,11 @@
 #define GSA_INSPECT_DRAW_H
 #include "graph/inspect/inspect.h"
 
-enum { CATEGORIES = 8, SHORT_TEXT = 96, MATRIX_NODES = 500, MATRIX_LINES = 4000 };
+enum { CATEGORIES = 24, SHORT_TEXT = 96, MATRIX_NODES = 500, MATRIX_LINES = 4000 };
 
 typedef struct gsa_box {
     double x, y, w, h; /* centre and size; w 0: not on the page */
+    int dot;           /* it is drawn as a dot, its text, if any, beside it */
     int32_t row;       /* boxes of one row are joined by arcs; -1: it stands for itself (a span, a hub) */
     int upright;       /* its text is turned by 90 degrees */
     char text[SHORT_TEXT];
@@ -22,7 +23,7 @@ typedef struct gsa_line { /* edges with equal ends and colour are one line */
 
 typedef struct gsa_category { /* what one colour means */
     char name[SHORT_TEXT];
-    const char *colour;
+    char colour[8];
     int64_t edges, loops;
 } gsa_category;
 
@@ -83,6 +84,7 @@ gsa_status gsa_page_colour(gsa_page *page, gsa_error *error);
 gsa_status gsa_page_lines(gsa_page *page, gsa_error *error);
 
 /* ---- places on the page */
+enum { MOST_WIDTH = 1600 }; /* pixels that a row or a circle of dots is wide at most */
 gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *structure, gsa_error *error); /* arc, tree, bipartite */
 void gsa_layout_circle(gsa_page *page, const gsa_structure *structure);
 void gsa_layout_heads(gsa_page *page, const gsa_structure *structure);

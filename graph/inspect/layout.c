@@ -82,21 +82,29 @@ static void label_boxes(gsa_page *page, const gsa_structure *s)
     }
 }
 
+/* A dot of this size, every tenth with its number. */
+static void make_dot(gsa_box *box, int32_t index, double size)
+{
+    if (index % 10 != 0) box->text[0] = 0;
+    box->dot = 1, box->w = box->h = size;
+}
+
 /* Boxes too wide to stand in a row are turned; very many become dots, every tenth with its number. Returns the pitch. */
 static double set_pitch(gsa_page *page, const gsa_structure *s)
 {
     double widest = 0;
     for (int32_t b = 0; b < page->boxes; b++)
         if (page->box[b].row >= 0 && page->box[b].w > widest) widest = page->box[b].w;
-    const int dots = s->last >= DOTS_FROM, turned = !dots && widest > 76 && s->last >= 8;
+    const int dots = s->last >= DOTS_FROM;
+    const double pitch = fmax(5, fmin(16, (double)MOST_WIDTH / (s->last + 1)));
+    const int turned = !dots && widest > 76 && s->last >= 8;
     for (int32_t b = 0; b < page->boxes && (dots || turned); b++) {
         gsa_box *box = &page->box[b];
         if (box->row < 0) continue;
-        if (dots && page->view->node[b].index % 10 != 0) box->text[0] = 0;
-        if (dots) box->w = box->h = 8;
+        if (dots) make_dot(box, page->view->node[b].index, pitch / 2);
         else box->upright = 1, box->h = box->w, box->w = box_height;
     }
-    return dots ? 16 : turned ? box_height + 10 : widest + (widest > 40 ? 10 : 12);
+    return dots ? pitch : turned ? box_height + 10 : widest + (widest > 40 ? 10 : 12);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
@@ -263,7 +271,12 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
         if (page->kind[k].row >= 0 && page->kind[k].last >= n) n = page->kind[k].last + 1;
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row == 0 && page->box[v].w > widest) widest = page->box[v].w;
-    const double around = n * (widest + 20) / (2 * pi), radius = around > 130 ? around : 130;
+    const int dots = n > DOTS_FROM;
+    const double gap = fmax(5, fmin(16, 0.5 * pi * MOST_WIDTH / n)); /* on a circle half as wide as a row */
+    for (int32_t v = 0; v < view->nodes && dots; v++)
+        if (page->box[v].row >= 0) make_dot(&page->box[v], view->node[v].index, gap / 2);
+    if (dots) widest = gap / 2;
+    const double around = n * (dots ? gap : widest + 20) / (2 * pi), radius = around > 130 ? around : 130;
     for (int32_t v = 0; v < view->nodes; v++) {
         gsa_box *box = &page->box[v];
         const double angle = 2 * pi * view->node[v].index / (n > 0 ? n : 1) - pi / 2;
@@ -351,7 +364,7 @@ gsa_status gsa_layout_force(gsa_page *page, const gsa_structure *s, gsa_error *e
         for (int32_t v = 0; v < page->view->nodes && code == IGRAPH_SUCCESS; v++) {
             gsa_box *box = &page->box[v];
             box->x = 58 * MATRIX(places, v, 0), box->y = 58 * MATRIX(places, v, 1), box->row = -1;
-            if (page->view->nodes > DOTS_FROM) box->text[0] = 0, box->w = box->h = 9;
+            if (page->view->nodes > DOTS_FROM) box->text[0] = 0, box->w = box->h = 9, box->dot = 1;
         }
         part_boxes(page);
         igraph_matrix_destroy(&places);

@@ -43,7 +43,7 @@ static route loop_of(const gsa_page *page, const gsa_line *line, const gsa_box *
     const double turn = round ? page->tilt : 0, ux0 = round ? (a->x - page->cx) / away : 0;
     const double uy0 = round ? (a->y - page->cy) / away : hangs_below(page, a) ? 1 : -1;
     const double ux = ux0 * cos(turn) - uy0 * sin(turn), uy = ux0 * sin(turn) + uy0 * cos(turn);
-    const double dot = a->w < 12 ? 0.5 : 1, reach = dot * (20 + 9 * line->lane), half = dot * 5, px = -uy, py = ux;
+    const double dot = a->dot ? 0.5 : 1, reach = dot * (20 + 9 * line->lane), half = dot * 5, px = -uy, py = ux;
     double bx, by;
     leave(a, a->x + 100 * ux, a->y + 100 * uy, 0, &bx, &by);
     return (route){ CUBIC,
@@ -167,7 +167,7 @@ static void draw_route(const gsa_page *page, const gsa_line *line)
     else gsa_output_format(page->out, "C%.1f %.1f %.1f %.1f %.1f %.1f\"", r.ax, r.ay, r.bx, r.by, r.x1, r.y1);
     if (page->view->weighted && page->heaviest > 0) {
         const double share = line->weight / page->heaviest;
-        gsa_output_format(page->out, " stroke-width=\"%.2f\" opacity=\"%.2f\"", 0.5 + 3.5 * share, 0.12 + 0.83 * share);
+        gsa_output_format(page->out, " stroke-width=\"%.2f\" opacity=\"%.2f\"", 0.3 + 3.7 * share, 0.03 + 0.92 * share);
     }
     gsa_output_text(page->out, "/>\n");
 }
@@ -185,7 +185,7 @@ static void draw_marker(const gsa_page *page, int c)
 
 int gsa_has_arrows(const gsa_page *page)
 {
-    const int dots = page->boxes > 0 && page->style != GSA_STYLE_FORCE && page->box[0].w < 12;
+    const int dots = page->boxes > 0 && page->style != GSA_STYLE_FORCE && page->box[0].dot;
     return page->view->directed && page->style != GSA_STYLE_MATRIX && page->lines > 0 && page->lines <= ARROWS_UP_TO &&
            !dots;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "graph/inspect/draw.h"
 
-enum { CELLS = 1000, SHADES = 8, SIDE = 720, NAME_CHARACTERS = 16 };
+enum { CELLS = 1000, SHADES = 24, SIDE = 720, NAME_CHARACTERS = 16 };
 
 typedef struct cell {
     int32_t row, column, category;
@@ -92,7 +92,7 @@ static void draw_shade(const gsa_page *page, const grid *g, int category, int sh
             length++;
         if (!open)
             gsa_output_format(page->out, "<path class=\"cells\" stroke=\"%s\" stroke-opacity=\"%.2f\" d=\"",
-                              page->categories[category].colour, 0.2 + 0.8 * (shade + 1) / SHADES);
+                              page->categories[category].colour, 0.03 + 0.97 * shade / (SHADES - 1));
         open = 1;
         gsa_output_format(page->out, "M%d %.1fh%" PRId64, x->column, x->row + 0.5, length);
         i += length - 1;

@@ -526,7 +526,7 @@ START_TEST(weights_are_width_and_darkness)
 {
     gsa_view *v = drawn_view(weighted);
     char *svg = drawn_svg(v, GSA_STYLE_ARC, -1);
-    ck_assert_ptr_nonnull(strstr(svg, "stroke-width=\"1.38\" opacity=\"0.33\""));
+    ck_assert_ptr_nonnull(strstr(svg, "stroke-width=\"1.23\" opacity=\"0.26\""));
     ck_assert_ptr_nonnull(strstr(svg, "stroke-width=\"4.00\" opacity=\"0.95\""));
     ck_assert_ptr_nonnull(strstr(svg, "Width and darkness of a line: weight, 0 to 1."));
     release(svg);
@@ -544,6 +544,94 @@ START_TEST(colours_are_few_and_in_the_legend)
     free(legend);
     release(svg);
     drawn_end(&d);
+}
+END_TEST
+
+static double width_of(const char *svg)
+{
+    double width;
+    const char *at = strstr(svg, " width=\"");
+    ck_assert_ptr_nonnull(at);
+    ck_assert_int_eq(sscanf(at, " width=\"%lf\"", &width), 1);
+    return width;
+}
+
+START_TEST(a_title_fits_on_its_page)
+{
+    static const struct {
+        const char *text;
+        double pixels; /* in DejaVu Sans Bold, a wide font, at the title's size */
+    } titles[] = { { "encoder=bpt:k=1 decoder=bpt:k=1:causal=1+cross", 467 },
+                   { "a title that is quite a bit longer than the page of such a small pattern", 631 },
+                   { "WIDE LETTERS MAKE WIDE TITLES: MMMMMMMMMMMM", 515 } };
+    drawn d = drawn_make("ring", 3, 0);
+    for (int i = 0; i < GSA_COUNT(titles); i++) {
+        const gsa_drawing_options options = { .style = GSA_STYLE_ARC, .focus = -1, .title = titles[i].text };
+        char path[64], text[4096];
+        gsa_output *out;
+        drawn_write(path, "", 0);
+        ck_assert_int_eq(gsa_output_open(gsa_system_default(), path, &out, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_view_draw(d.view, &options, out, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_output_commit(out, NULL), GSA_OK);
+        FILE *file = fopen(path, "r");
+        ck_assert_ptr_nonnull(file);
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        remove(path);
+        ck_assert_double_ge(width_of(text), 26 + titles[i].pixels);
+    }
+    drawn_end(&d);
+}
+END_TEST
+
+START_TEST(long_patterns_fit_on_a_screen)
+{
+    static const char *const specs_long[] = { "star", "ring", "window:width=5" };
+    for (int i = 0; i < GSA_COUNT(specs_long); i++)
+        for (int style = GSA_STYLE_ARC; style <= GSA_STYLE_CIRCLE; style++) {
+            if (style != GSA_STYLE_ARC && style != GSA_STYLE_CIRCLE) continue;
+            drawn d = drawn_make(specs_long[i], 200, 1);
+            char *svg = drawn_svg(d.view, style, -1);
+            ck_assert_msg(width_of(svg) <= 1700, "%s, style %d: %g pixels", specs_long[i], style, width_of(svg));
+            release(svg);
+            drawn_end(&d);
+        }
+}
+END_TEST
+
+/* Distances of full:clip=4: four to the left, four to the right, and none. */
+START_TEST(nine_labels_have_nine_colours)
+{
+    drawn d = drawn_make("full:clip=4", 12, 0);
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *legend = group_of(svg, "legend");
+    char colours[16][8];
+    int n = 0;
+    for (const char *at = legend; (at = strstr(at, "stroke=\"#")) && n < 16; at++)
+        if (strstr(at, "stroke-width=\"2.4\"") == at + 17) snprintf(colours[n++], 8, "%s", at + 8);
+    ck_assert_int_eq(n, 9);
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < a; b++) ck_assert_str_ne(colours[a], colours[b]);
+    free(legend);
+    release(svg);
+    drawn_end(&d);
+}
+END_TEST
+
+START_TEST(weights_near_zero_are_near_white)
+{
+    static const char text[] =
+        "<graphml><key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/><graph edgedefault=\"directed\">"
+        "<node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\"><data key=\"w\">1</data></edge>"
+        "<edge source=\"b\" target=\"a\"><data key=\"w\">0.0001</data></edge></graph></graphml>";
+    static const int styles[] = { GSA_STYLE_ARC, GSA_STYLE_MATRIX };
+    gsa_view *v = drawn_view(text);
+    for (int i = 0; i < GSA_COUNT(styles); i++) {
+        char *svg = drawn_svg(v, styles[i], -1);
+        ck_assert_ptr_nonnull(strstr(svg, i ? "stroke-opacity=\"0.03\"" : "opacity=\"0.03\""));
+        ck_assert_ptr_nonnull(strstr(svg, i ? "stroke-opacity=\"1.00\"" : "opacity=\"0.95\""));
+        release(svg);
+    }
+    gsa_view_release(v);
 }
 END_TEST
 
@@ -575,13 +663,16 @@ START_TEST(every_allocation_may_fail)
 END_TEST
 
 static const gsa_test style_tests[] = { GSA_LOOP(every_picture_is_well_formed_and_repeats, GSA_COUNT(specs)),
-                                        GSA_TEST(the_structure_chooses_the_style) };
+                                        GSA_TEST(the_structure_chooses_the_style), GSA_TEST(a_title_fits_on_its_page),
+                                        GSA_TEST(long_patterns_fit_on_a_screen) };
 static const gsa_test line_tests[] = { GSA_LOOP(there_is_a_line_for_every_edge, GSA_COUNT(lines)),
                                        GSA_TEST(parallel_edges_of_one_colour_are_one_line),
                                        GSA_TEST(parallel_edges_of_several_colours_lie_apart),
                                        GSA_TEST(a_focus_draws_what_one_node_reads),
                                        GSA_TEST(weights_are_width_and_darkness),
+                                       GSA_TEST(weights_near_zero_are_near_white),
                                        GSA_TEST(colours_are_few_and_in_the_legend),
+                                       GSA_TEST(nine_labels_have_nine_colours),
                                        GSA_TEST(every_allocation_may_fail) };
 static const gsa_test matrix_tests[] = { GSA_TEST(a_matrix_has_a_cell_for_every_pair),
                                          GSA_TEST(a_large_matrix_stays_small) };

@@ -15,7 +15,20 @@ done
 
 # shellcheck disable=SC2046,SC2086 # flags are lists
 "$cc" -std=c17 -Wall -Wextra -Werror $flags "$source/tests/tools/embed.c" -o "$prefix/embed" $(pkg-config --cflags --libs gsa)
+lib=$(dirname "$(find "$prefix/usr" -name libgsa.a)")
+export LD_LIBRARY_PATH=$lib
 "$prefix/embed"
+
+# The shared library exports what public headers declare, and each of these names is there.
+nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { print $3 }' | sort >"$prefix/exported"
+sed -n 's/^ *\(gsa_[A-Za-z0-9_]*\);$/\1/p' "$build/gsa.map" | sort >"$prefix/declared"
+[ -s "$prefix/exported" ] && [ -z "$(comm -23 "$prefix/exported" "$prefix/declared")" ]
+# The archive holds all that the same program needs.
+static=$(pkg-config --cflags --libs --static gsa | sed 's/-lgsa /-l:libgsa.a /')
+# shellcheck disable=SC2086 # flags are lists
+"$cc" -std=c17 $flags "$source/tests/tools/embed.c" -o "$prefix/embed-static" $static
+LD_LIBRARY_PATH='' "$prefix/embed-static"
+
 # The programs of docs/models.md; the second one opens a model that the installed command has trained.
 for program in one_stack use_model; do
     # shellcheck disable=SC2016
@@ -71,6 +84,14 @@ END
 "$prefix/project/build/embed"
 
 grep -q '^.TH GSA 1' "$prefix/usr/share/man/man1/gsa.1"
+[ ! -x "$prefix/usr/bin/gsa-inspect" ] || grep -q '^.TH GSA-INSPECT 1' "$prefix/usr/share/man/man1/gsa-inspect.1"
+# The installed README's links lead somewhere.
+cd "$prefix"/usr/share/doc/gsa
+for page in README.md docs/*.md; do
+    (cd "$(dirname "$page")" && grep -o ']([^)#: ]*[)#]' "$(basename "$page")" | sed 's/^](//; s/[)#]$//' | while read -r link; do
+        [ -z "$link" ] || [ -e "$link" ] || { echo "$page: a link to $link leads nowhere"; exit 1; }
+    done) || exit 1
+done
 bash -n "$prefix/usr/share/bash-completion/completions/gsa"
 [ -s "$prefix/usr/share/gsa/recipes/masked-summation.ini" ]
 echo "installed, linked, loaded"

@@ -1,8 +1,10 @@
-# cmake -DSOURCE=dir -DOUT=file -P commit.cmake: a C file that says which commit is built, written anew only where it says something else.
-# "unknown" without git, or where SOURCE is not the top of a checkout (an unpacked archive, perhaps inside another project's).
+# cmake -DSOURCE=dir -DOUT=file [-DCOMMIT=id] -P commit.cmake: a C file that says which commit is built, written anew only where it says something else.
+# COMMIT names it for a copy of the sources without git (tools/package). "unknown" without both, or where SOURCE is not the top of a checkout (an unpacked archive, perhaps inside another project's).
 set(commit unknown)
 find_program(git git)
-if(git)
+if(COMMIT)
+  set(commit ${COMMIT})
+elseif(git)
   execute_process(COMMAND ${git} -C ${SOURCE} rev-parse --show-prefix OUTPUT_VARIABLE prefix RESULT_VARIABLE failed
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   if(NOT failed AND prefix STREQUAL "")

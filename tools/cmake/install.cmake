@@ -1,5 +1,5 @@
-# Installation: the libraries, headers under include/gsa, gsa.pc, a CMake package on top of it, the command with its manual page and
-# completion; and the Debian package of all that (cpack -G DEB).
+# Installation: the library, headers under include/gsa, gsa.pc, a CMake package on top of it, the programs
+# with their manual pages and completion, the recipes, the docs. tools/package makes Debian packages of it.
 include(GNUInstallDirs)
 include(tools/cmake/public_headers.cmake)
 if(NOT TARGET gsa_train)
@@ -9,27 +9,27 @@ endif()
 # Headers include each other by floor ("graph/edges.h"), so the floors are folders here too; <gsa/topology.h> is what plugins see.
 foreach(header IN LISTS GSA_PUBLIC_HEADERS)
   get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa/${folder} COMPONENT development)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa/${folder})
 endforeach()
-install(FILES graph/topology.h graph/lexicon.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa COMPONENT development)
+install(FILES graph/topology.h graph/lexicon.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa)
 
-# ---- libraries, upper floors first, and what they need in turn: static archives leave that to whoever links them
-set(gsa_installed gsa_core gsa_kernels gsa_topologies gsa_graph)
+# ---- libgsa: all floors in one shared library, which exports the names of the public headers alone, and
+# in one archive. Programs of the project link the floors themselves, which are not installed.
+set(gsa_floors gsa_core gsa_kernels gsa_topologies gsa_graph)
 set(gsa_pc_requires "")
 set(gsa_pc_libs "")
 if(TARGET gsa_train)
-  list(PREPEND gsa_installed gsa_train)
+  list(PREPEND gsa_floors gsa_train)
   list(APPEND gsa_pc_requires "jansson >= 2.10" libutf8proc)
 endif()
-install(TARGETS ${gsa_installed} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(library IN LISTS gsa_installed)
-  string(APPEND gsa_pc_libs " -l${library}")
-endforeach()
+set(gsa_archives ${gsa_floors})
 if(TARGET gsa_cuda)
-  install(TARGETS gsa_cuda ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-  string(APPEND gsa_pc_libs " -lgsa_cuda -lgsa_graph -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -lrt")
+  list(APPEND gsa_archives gsa_cuda)
+  string(APPEND gsa_pc_libs " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -lrt")
 endif()
+include(tools/cmake/library.cmake)
+install(TARGETS gsa_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${gsa_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(GSA_HAVE_ONEDNN)
   string(APPEND gsa_pc_libs " -ldnnl ${OpenMP_C_FLAGS}")
 endif()
@@ -46,35 +46,29 @@ configure_file(tools/cmake/gsa.pc.in gsa.pc @ONLY)
 configure_file(tools/cmake/gsaConfig.cmake.in gsaConfig.cmake @ONLY)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gsaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/gsa.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/gsa.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/gsaConfig.cmake ${PROJECT_BINARY_DIR}/gsaConfigVersion.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gsa COMPONENT development)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gsa)
 
-# ---- the command, with the texts that it writes itself
+# ---- the programs, with the texts that they write themselves
+function(gsa_install_program target name)
+  install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${name}.1 COMMAND ${target} ${ARGN} > ${PROJECT_BINARY_DIR}/${name}.1
+    DEPENDS ${target} VERBATIM)
+  add_custom_target(${target}_page ALL DEPENDS ${PROJECT_BINARY_DIR}/${name}.1)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endfunction()
 if(TARGET gsa_command)
-  install(TARGETS gsa_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/gsa.1 ${PROJECT_BINARY_DIR}/gsa.bash
-    COMMAND gsa_command help --man > ${PROJECT_BINARY_DIR}/gsa.1
-    COMMAND gsa_command help --completion > ${PROJECT_BINARY_DIR}/gsa.bash
+  gsa_install_program(gsa_command gsa help --man)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/gsa.bash COMMAND gsa_command help --completion > ${PROJECT_BINARY_DIR}/gsa.bash
     DEPENDS gsa_command VERBATIM)
-  add_custom_target(gsa_texts ALL DEPENDS ${PROJECT_BINARY_DIR}/gsa.1 ${PROJECT_BINARY_DIR}/gsa.bash)
-  install(FILES ${PROJECT_BINARY_DIR}/gsa.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  add_custom_target(gsa_completion ALL DEPENDS ${PROJECT_BINARY_DIR}/gsa.bash)
   install(FILES ${PROJECT_BINARY_DIR}/gsa.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME gsa)
   install(DIRECTORY train/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/gsa FILES_MATCHING PATTERN "*.ini")
 endif()
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-# ---- cpack -G DEB
-set(CPACK_PACKAGE_NAME gsa)
-set(CPACK_PACKAGE_VENDOR "The gsa authors")
-set(CPACK_PACKAGE_CONTACT "The gsa authors <gsa@localhost>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
-set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
-set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_STRIP_FILES ON)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-include(CPack)
+if(TARGET gsa_inspect)
+  gsa_install_program(gsa_inspect gsa-inspect --man)
+endif()
+# README's links lead to docs/ beside it, so both are installed as they lie here.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -8,7 +8,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3")    # assertions stay on: they guard contracts, not hot loops
 
-option(BUILD_SHARED_LIBS "Build the libraries shared" OFF)
+set(GSA_COMMIT "" CACHE STRING "The commit that results name, where the sources are a copy without git")
 option(GSA_WERROR "Warnings are errors" OFF)
 set(GSA_LEVELS "avx2;avx512" CACHE STRING "Levels of vectors that the cpu backend holds on x86-64: none, avx2, or avx2;avx512")
 if(NOT GSA_LEVELS MATCHES "^(avx2(;avx512)?)?$")
