@@ -20,7 +20,7 @@ export LD_LIBRARY_PATH=$lib
 "$prefix/embed"
 
 # The shared library exports what public headers declare, and each of these names is there.
-nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { print $3 }' | sort >"$prefix/exported"
+nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { sub(/@.*/, "", $3); print $3 }' | sort >"$prefix/exported"
 sed -n 's/^ *\(gsa_[A-Za-z0-9_]*\);$/\1/p' "$build/gsa.map" | sort >"$prefix/declared"
 [ -s "$prefix/exported" ] && [ -z "$(comm -23 "$prefix/exported" "$prefix/declared")" ]
 # The archive holds all that the same program needs.
@@ -88,7 +88,7 @@ grep -q '^.TH GSA 1' "$prefix/usr/share/man/man1/gsa.1"
 # The installed README's links lead somewhere.
 cd "$prefix"/usr/share/doc/gsa
 for page in README.md docs/*.md; do
-    (cd "$(dirname "$page")" && grep -o ']([^)#: ]*[)#]' "$(basename "$page")" | sed 's/^](//; s/[)#]$//' | while read -r link; do
+    (cd "$(dirname "$page")" && { grep -o ']([^)#: ]*[)#]' "$(basename "$page")" || true; } | sed 's/^](//; s/[)#]$//' | while read -r link; do
         [ -z "$link" ] || [ -e "$link" ] || { echo "$page: a link to $link leads nowhere"; exit 1; }
     done) || exit 1
 done
