@@ -1,6 +1,7 @@
 /* apply.c - gsa_evaluate and gsa_predict: a trained model on data. */
 #include "train/apply.h"
 #include <stdio.h>
+#include <string.h>
 #include "train/log.h"
 #include "train/reports.h"
 #include "train/score/outcomes.h"
@@ -171,10 +172,30 @@ static gsa_status decode_predictions(gsa_session *s, gsa_output *output, gsa_err
     return s->task->decode_split(s->self, &s->model, &options, &decoded, error);
 }
 
+static gsa_status read_input(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
+{
+    static const char *const cuts[] = { "words", "chars", "punctuated" };
+    const char *path = o->input ? o->input : "-";
+    char sentence[512];
+    int32_t cut = 0;
+    while (o->tokenize && cut < 3 && strcmp(cuts[cut], o->tokenize) != 0) cut++;
+    if (cut == 3)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--tokenize %s: expected words, chars or punctuated", o->tokenize);
+    if (o->tokenize && !s->task->read_sentences)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--tokenize %s is for tagging: %s cuts its lines as its recipe says",
+                        o->tokenize, s->task->name);
+    const gsa_status status =
+        o->tokenize ? s->task->read_sentences(s->self, path, cut, error) : s->task->read_lines(s->self, path, error);
+    if (status != GSA_OK || !s->task->read_as) return status;
+    s->task->read_as(s->self, sentence, sizeof sentence);
+    gsa_apply_say((void *)(uintptr_t)o, sentence);
+    return GSA_OK;
+}
+
 static gsa_status predict(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
 {
     gsa_output *output;
-    gsa_status status = s->task->read_lines(s->self, o->input ? o->input : "-", error);
+    gsa_status status = read_input(s, o, error);
     if (status == GSA_OK) status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
     if (status != GSA_OK) return status;
     status = s->task->decode_split ? decode_predictions(s, output, error) : write_predictions(s, output, error);

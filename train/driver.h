@@ -59,6 +59,7 @@ typedef struct gsa_apply_options {
     const char *report;             /* evaluate: file that receives the report for people; or NULL */
     const char *json;               /* evaluate: file that receives it as JSON (reports.h); or NULL */
     const char *input, *output;     /* predict: "-" or a path */
+    const char *tokenize;           /* predict, tagging: lines are sentences, cut into words, chars or punctuated; NULL: columns */
     gsa_progress_call progress;     /* messages only (kind 2); or NULL */
     void *context;
     gsa_backend *backend;           /* as above */

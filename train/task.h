@@ -177,6 +177,9 @@ typedef struct gsa_task {
     gsa_status (*findings)(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
+    /* The same of running text, a sentence a line, cut into gsa_data_tokens. NULL: read_lines does so, or lines are no sentences. */
+    gsa_status (*read_sentences)(void *self, const char *path, int32_t tokens, gsa_error *error);
+    void (*read_as)(const void *self, char *sentence, size_t room); /* what was read, for people. NULL: nothing to say */
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
     const char *opening, *closing; /* of the output, before the first line and after the last: "{", "}". NULL: nothing */
     /* The whole split, without dropout. A task that has it needs no print; evaluations and the end of training call it, too. */

@@ -477,6 +477,65 @@ START_TEST(predictions_keep_the_lines)
 }
 END_TEST
 
+static void keep_sentence(void *context, const gsa_progress *p)
+{
+    snprintf(context, 512, "%s", p->text);
+}
+
+/* What is read is said, and a sentence a line is read where it is asked for. */
+START_TEST(running_text_is_cut_into_sentences)
+{
+    static const struct {
+        const char *how, *in, *says, *shape; /* shape NULL: refused */
+    } cases[] = {
+        { NULL, "Ann Lee saw Bonn .\n",
+          "in: 1 sentence of 1 token, a token a line, in one of 5 columns between blanks; --tokenize "
+          "words reads a sentence a line",
+          "Ann Lee saw Bonn . *\n" },
+        { NULL, "Ann\nsaw\n", "in: 1 sentence of 2 tokens, a token a line; --tokenize words reads", "Ann *\nsaw *\n" },
+        { NULL, "Ann Lee saw Bonn .\nso what\n", "line 1 has 5; --tokenize words reads a sentence a line", NULL },
+        { "words", "Ann Lee saw Bonn .\n\n\nno\r\n\n",
+          "in: 2 sentences of 6 tokens, a sentence a line, cut into words between blanks",
+          "Ann\t*\nLee\t*\nsaw\t*\nBonn\t*\n.\t*\n\n\n\nno\t*\n\n\n" },
+        { "words", "\nAnn saw\n", "in: 1 sentence of 2 tokens", "\nAnn\t*\nsaw\t*\n\n" },
+        { "punctuated", "Ann saw Bonn.", "cut into words and marks", "Ann\t*\nsaw\t*\nBonn\t*\n.\t*\n\n" },
+        { "chars", "Ann", "cut into characters", "A\t*\nn\t*\nn\t*\n\n" },
+        { "words", "", "in: 0 sentences of 0 tokens", "" },
+        { "bytes", "x", "--tokenize bytes: expected words, chars or punctuated", NULL },
+    };
+    rig r;
+    char in[300], out[300], said[512];
+    int64_t bytes;
+    open_tags(&r, recipe, columns_train, columns_dev, GSA_F32);
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    snprintf(in, sizeof in, "%s/in", r.scratch.folder);
+    snprintf(out, sizeof out, "%s/out", r.scratch.folder);
+    for (int i = 0; i < GSA_COUNT(cases); i++) {
+        gsa_put_file(in, cases[i].in, (int64_t)strlen(cases[i].in));
+        const gsa_apply_options o = { .model = gsa_scratch_path(&r.scratch, "run"),
+                                      .backend = r.backend,
+                                      .input = in,
+                                      .output = out,
+                                      .tokenize = cases[i].how,
+                                      .progress = keep_sentence,
+                                      .context = said };
+        const int right = gsa_predict(NULL, &o, &r.error) == GSA_OK;
+        ck_assert_msg(right == (cases[i].shape != NULL), "case %d: %s", i, r.error.text);
+        ck_assert_msg(strstr(right ? said : r.error.text, cases[i].says), "case %d: %s", i, right ? said : r.error.text);
+        if (!right) continue;
+        char *text = gsa_get_file(out, &bytes), *at = text;
+        for (const char *want = cases[i].shape; *want; want++) {
+            if (*want == '*') at += strcspn(at, " \t\r\n");
+            else ck_assert_msg(*at++ == *want, "case %d: '%s' is not '%s'", i, text, cases[i].shape);
+        }
+        ck_assert_msg(!*at, "case %d: '%s' is not '%s'", i, text, cases[i].shape);
+        free(text);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 /* What predict writes, scored by the scorer, is what eval says, in batches of any size. */
 START_TEST(predict_and_eval_agree)
 {
@@ -713,13 +772,10 @@ int main(int argc, char **argv)
     static const gsa_test wrong[] = { GSA_LOOP(bad_input, GSA_COUNT(bad)), GSA_TEST(bad_tags_of_dev) };
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, 2),
                                           GSA_LOOP(a_batch_is_the_sum_of_its_parts, 2), GSA_LOOP(legal_paths_are_legal, 4) };
-    static const gsa_test runs[] = { GSA_LOOP(a_run_goes_on_to_the_bit, 4),
-                                     GSA_TEST(predictions_keep_the_lines),
-                                     GSA_LOOP(predict_and_eval_agree, 3),
-                                     GSA_LOOP(outcomes_are_read_back, 2),
-                                     GSA_TEST(gold_is_the_file),
-                                     GSA_TEST(a_report_of_plain_tags_is_of_labels),
-                                     GSA_TEST(what_is_skipped_is_a_line) };
+    static const gsa_test runs[] = { GSA_LOOP(a_run_goes_on_to_the_bit, 4),         GSA_TEST(predictions_keep_the_lines),
+                                     GSA_TEST(running_text_is_cut_into_sentences),  GSA_LOOP(predict_and_eval_agree, 3),
+                                     GSA_LOOP(outcomes_are_read_back, 2),           GSA_TEST(gold_is_the_file),
+                                     GSA_TEST(a_report_of_plain_tags_is_of_labels), GSA_TEST(what_is_skipped_is_a_line) };
     static const gsa_test characters[] = { GSA_LOOP(characters_and_capitals_tell, 4), GSA_TEST(baselines_by_hand),
                                            GSA_TEST(accuracy_is_of_the_tags_of_the_file) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 60), GSA_CASE("bad", wrong, 60),

@@ -65,20 +65,34 @@ gsa_status gsa_tagged_read(const gsa_system *system, const char *path, const gsa
     return status;
 }
 
-/* The arrays of a file with one sentence. */
+/* The arrays of a file whose sentences are the text's examples; those without a token are none. */
 static gsa_status imitate(gsa_conll *c, const gsa_text *text, gsa_error *error)
 {
     const size_t tokens = (size_t)text->tokens;
     c->path = gsa_copy_text(c->system, text->path), c->bytes = gsa_copy_text(c->system, "");
-    c->offset = gsa_alloc_zero(c->system, 2, sizeof *c->offset);
+    c->offset = gsa_alloc_zero(c->system, (size_t)text->examples + 1, sizeof *c->offset);
     c->line = gsa_alloc_zero(c->system, tokens, sizeof *c->line);
     c->word = gsa_alloc(c->system, tokens, sizeof *c->word);
     c->tag = gsa_alloc(c->system, tokens, sizeof *c->tag);
     if (!c->path || !c->bytes || !c->offset || !c->line || !c->word || !c->tag)
         return gsa_out_of_memory(error, "the text", text->tokens * 40);
     for (size_t i = 0; i < tokens; i++) c->word[i] = text->token[i], c->tag[i] = (gsa_slice){ "", 0 };
-    c->sentences = 1, c->tokens = c->longest = c->offset[1] = text->tokens;
+    for (int64_t e = 0; e < text->examples; e++) {
+        const int64_t first = text->offset[e], last = text->offset[e + 1];
+        for (int64_t i = first; i < last; i++) c->line[i] = text->line[e];
+        if (last > first) c->offset[++c->sentences] = last;
+    }
+    c->tokens = text->tokens, c->longest = text->longest;
     return GSA_OK;
+}
+
+static gsa_status take(gsa_status read, const gsa_tagged_options *options, gsa_tagged *tagged, gsa_error *error)
+{
+    gsa_status status = read;
+    if (status == GSA_OK) status = imitate(&tagged->conll, &tagged->taken, error);
+    if (status == GSA_OK) status = make_words(tagged, options, error);
+    if (status != GSA_OK) gsa_tagged_release(tagged);
+    return status;
 }
 
 gsa_status gsa_tagged_take(const gsa_system *system, const char *text, int32_t tokens, const gsa_tagged_options *options,
@@ -86,11 +100,19 @@ gsa_status gsa_tagged_take(const gsa_system *system, const char *text, int32_t t
 {
     const gsa_text_options cut = { .tokens = tokens };
     *tagged = (gsa_tagged){ .system = system, .conll = { .system = system } };
-    gsa_status status = gsa_text_take(system, "the text", text, &cut, &tagged->taken, error);
-    if (status == GSA_OK) status = imitate(&tagged->conll, &tagged->taken, error);
-    if (status == GSA_OK) status = make_words(tagged, options, error);
-    if (status != GSA_OK) gsa_tagged_release(tagged);
-    return status;
+    return take(gsa_text_take(system, "the text", text, &cut, &tagged->taken, error), options, tagged, error);
+}
+
+gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t tokens, const gsa_tagged_options *options,
+                            gsa_tagged *tagged, gsa_error *error)
+{
+    const gsa_text_options cut = { .format = GSA_TEXT_TSV,
+                                   .tokens = tokens,
+                                   .unlabelled = 1,
+                                   .encoding = options->conll.encoding,
+                                   .empty = GSA_EMPTY_KEEP };
+    *tagged = (gsa_tagged){ .system = system, .conll = { .system = system } };
+    return take(gsa_text_read(system, path, &cut, &tagged->taken, error), options, tagged, error);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------------------------------------ */

@@ -17,7 +17,7 @@ typedef struct gsa_tagged_options {
 typedef struct gsa_tagged {
     const gsa_system *system;
     gsa_conll conll;         /* the file, and its tags */
-    gsa_text taken;          /* the text, where there is no file */
+    gsa_text taken;          /* the text, where there are no columns; path NULL: there are */
     char *bytes, *tag_bytes; /* what the slices below point into */
     gsa_slice *form;         /* [tokens] the word as written, its digits zero where wanted: it has characters and capitals */
     gsa_text words;          /* a view, an example a sentence: the forms, in lower case where wanted */
@@ -30,6 +30,9 @@ gsa_status gsa_tagged_read(const gsa_system *system, const char *path, const gsa
 /* One sentence without tags; its tokens (gsa_data_tokens) are cut as in text.h. */
 gsa_status gsa_tagged_take(const gsa_system *system, const char *text, int32_t tokens, const gsa_tagged_options *options,
                            gsa_tagged *tagged, gsa_error *error);
+/* Likewise a sentence a line of the file; a line without a token is no sentence, and counts. */
+gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t tokens, const gsa_tagged_options *options,
+                            gsa_tagged *tagged, gsa_error *error);
 void gsa_tagged_release(gsa_tagged *tagged); /* a zeroed one is fine */
 
 /* Makes `tags`: from the file's scheme into another; none to none leaves them as they are. */

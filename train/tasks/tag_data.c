@@ -1,5 +1,6 @@
 /* tag_data.c - what a tagger reads: splits, schemes, labels, words and their characters, baselines. */
 #include <stdio.h>
+#include <string.h>
 #include "topologies/words.h"
 #include "train/classes.h"
 #include "train/data/shape.h"
@@ -278,6 +279,10 @@ gsa_status gsa_tagging_read_lines(void *self, const char *path, gsa_error *error
     options.conll.untagged = 1;
     gsa_tagging_release_split(t, GSA_SPLIT_TEST);
     const gsa_status status = gsa_tagged_read(t->system, path, &options, &t->split[GSA_SPLIT_TEST], error);
+    if (status == GSA_ERR_FORMAT && error) {
+        const size_t used = strlen(error->text);
+        snprintf(error->text + used, sizeof error->text - used, "%s", "; --tokenize words reads a sentence a line");
+    }
     return status == GSA_OK ? number_untagged(t, error) : status;
 }
 
@@ -287,4 +292,32 @@ gsa_status gsa_tagging_read_text(void *self, const char *text, gsa_error *error)
     gsa_tagging_release_split(t, GSA_SPLIT_TEST);
     const gsa_status status = gsa_tagged_take(t->system, text, t->tokens, &t->options, &t->split[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_untagged(t, error) : status;
+}
+
+gsa_status gsa_tagging_read_sentences(void *self, const char *path, int32_t tokens, gsa_error *error)
+{
+    tag_task *t = self;
+    gsa_tagging_release_split(t, GSA_SPLIT_TEST);
+    t->cut = tokens;
+    const gsa_status status = gsa_tagged_lines(t->system, path, tokens, &t->options, &t->split[GSA_SPLIT_TEST], error);
+    return status == GSA_OK ? number_untagged(t, error) : status;
+}
+
+void gsa_tagging_read_as(const void *self, char *sentence, size_t room)
+{
+    static const char *const cuts[] = { "words between blanks", "characters", "words and marks" };
+    const tag_task *t = self;
+    const gsa_tagged *d = &t->split[GSA_SPLIT_TEST];
+    const gsa_conll *c = &d->conll;
+    const int64_t used = snprintf(sentence, room, "%s: %lld sentence%s of %lld token%s, ", c->path, (long long)c->sentences,
+                                  c->sentences == 1 ? "" : "s", (long long)c->tokens, c->tokens == 1 ? "" : "s");
+    if (used < 0 || (size_t)used >= room) return;
+    char *const at = sentence + used;
+    room -= (size_t)used;
+    if (d->taken.path) snprintf(at, room, "a sentence a line, cut into %s", cuts[t->cut]);
+    else if (c->columns < 2 || c->format == GSA_CONLL_CHARS)
+        snprintf(at, room, "a token a line; --tokenize words reads a sentence a line");
+    else
+        snprintf(at, room, "a token a line, in one of %lld columns between %s; --tokenize words reads a sentence a line",
+                 (long long)c->columns, c->tabs ? "tabs" : "blanks");
 }

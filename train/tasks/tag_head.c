@@ -340,12 +340,32 @@ static const char *line_end(const char *at)
     return at + strcspn(at, "\n");
 }
 
+/* A line a token of running text, an empty line behind each sentence; lines without a token stay. */
+static void print_sentences(const tag_task *t, const gsa_minibatch *batch, gsa_output *output)
+{
+    const gsa_conll *c = &t->split[GSA_SPLIT_TEST].conll;
+    const gsa_text *text = &t->split[GSA_SPLIT_TEST].taken;
+    for (int64_t i = 0; i < batch->targets; i++) {
+        const int64_t token = batch->note[TAG_TOKEN][i], last = token + 1 == c->tokens;
+        for (int64_t l = token > 0 ? c->line[token - 1] : 1; l < c->line[token]; l++) gsa_output_text(output, "\n");
+        gsa_output_write(output, c->word[token].at, c->word[token].bytes);
+        gsa_output_text(output, "\t");
+        gsa_output_write(output, t->tag[i].at, t->tag[i].bytes);
+        gsa_output_text(output, "\n");
+        for (int64_t l = c->line[token]; last && l <= text->line[text->examples - 1]; l++) gsa_output_text(output, "\n");
+    }
+}
+
 /* The input's lines, each token's with its tag as a last column; what stands between tokens stays as it is. */
 void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
 {
     const tag_task *t = self;
     const gsa_conll *c = &t->split[GSA_SPLIT_TEST].conll;
     (void)out;
+    if (t->split[GSA_SPLIT_TEST].taken.path) {
+        print_sentences(t, batch, output);
+        return;
+    }
     for (int64_t i = 0; i < batch->targets; i++) {
         const int64_t token = batch->note[TAG_TOKEN][i];
         const char *end = line_end(c->word[token].at);

@@ -272,7 +272,8 @@ static int facts(const void *self, gsa_fact *facts, int room)
     .loss = gsa_tagging_loss, .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score,                       \
     .signature = signature, .save = save, .facts = facts, .survey = gsa_tagging_survey, .observe = gsa_tagging_observe,     \
     .findings = gsa_tagging_findings, .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines,                   \
-    .print = gsa_tagging_print, .read_text = gsa_tagging_read_text
+    .read_sentences = gsa_tagging_read_sentences, .read_as = gsa_tagging_read_as, .print = gsa_tagging_print,               \
+    .read_text = gsa_tagging_read_text
 
 const gsa_task gsa_task_tagging_spans = { TAGGING, .metric = "f1", .f1 = 1, .metrics = gsa_tagging_span_metrics };
 

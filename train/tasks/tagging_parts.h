@@ -26,7 +26,7 @@ typedef struct tag_task {
     gsa_vocabulary *characters; /* NULL: no stack over them */
     gsa_spelling spelling;
     int32_t scheme, learned; /* of the files, of the labels */
-    int32_t crf, legal, capitals, tokens, character_max, character_width, beside, untagged;
+    int32_t crf, legal, capitals, tokens, cut, character_max, character_width, beside, untagged;
     uint8_t *allowed; /* [labels+2, labels]; NULL: all */
     gsa_parameter *capital, *transitions, *start, *end;
     /* of the batch decoded last */
@@ -50,6 +50,8 @@ gsa_status gsa_tagging_check_schemes(const gsa_recipe *recipe, int32_t read, int
 gsa_status gsa_tagging_open(tag_task *task, const gsa_task_options *options, gsa_error *error);
 void gsa_tagging_release_split(tag_task *task, int split);
 gsa_status gsa_tagging_read_lines(void *self, const char *path, gsa_error *error);
+gsa_status gsa_tagging_read_sentences(void *self, const char *path, int32_t tokens, gsa_error *error);
+void gsa_tagging_read_as(const void *self, char *sentence, size_t room);
 gsa_status gsa_tagging_read_text(void *self, const char *text, gsa_error *error);
 
 /* tag_head.c: the head, what it finds, and how good that is */
