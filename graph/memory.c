@@ -38,6 +38,12 @@ void gsa_release(const gsa_system *system, void *at)
     if (at) system->release(system->user, at);
 }
 
+void gsa_calling(const gsa_system *system, const gsa_plugin_call *call)
+{
+    system = gsa_system_or_default(system);
+    if (system->calling) system->calling(system->user, call);
+}
+
 char *gsa_copy_text(const gsa_system *system, const char *text)
 {
     const size_t bytes = strlen(text) + 1;

@@ -18,6 +18,13 @@ enum gsa_file_kind { GSA_FILE_ABSENT, GSA_FILE_REGULAR, GSA_FILE_FOLDER, GSA_FIL
 enum gsa_open_mode { GSA_OPEN_READ, GSA_OPEN_CREATE /* must not exist */, GSA_OPEN_REPLACE /* truncate or create */,
                      GSA_OPEN_APPEND /* at the end, created if absent */, GSA_OPEN_EXISTING /* write, never create */ };
 
+/* A topology's own code, about to run in the calling thread. */
+typedef struct gsa_plugin_call {
+    const char *who;                   /* the topology's id; of "load" the file's path */
+    const char *function;              /* "load", "create", "describe", "emit", "label", "destroy" */
+    const struct gsa_example *example; /* of emit; else NULL */
+} gsa_plugin_call;
+
 typedef struct gsa_system {
     void *user;                                                     /* passed back, never read            */
     /* memory: as malloc, realloc, free. resize(NULL) allocates; release(NULL) does nothing. Never called with 0 bytes.    */
@@ -43,6 +50,8 @@ typedef struct gsa_system {
     int (*lock)(void *user, int file, int wait);                    /* for this opening of the file alone, until it is closed or
                                                                        its process ends; wait 0: EWOULDBLOCK where another has it.
                                                                        Success where files cannot be locked; NULL: none can  */
+    /* Before code of a topology runs, and with NULL once it has returned: for who must say what ran when a signal came. NULL: nobody. */
+    void (*calling)(void *user, const gsa_plugin_call *call);
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */
@@ -55,6 +64,9 @@ void *gsa_alloc_zero(const gsa_system *system, size_t count, size_t size);
 void *gsa_resize(const gsa_system *system, void *at, size_t count, size_t size); /* on failure `at` stays valid */
 void gsa_release(const gsa_system *system, void *at);
 char *gsa_copy_text(const gsa_system *system, const char *text);
+
+/* To be called around each call of a topology's function; `call`: NULL once it has returned. */
+void gsa_calling(const gsa_system *system, const gsa_plugin_call *call);
 
 /* Fails with a sentence naming the bytes asked for; for callers that saw NULL. */
 gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/schema_parts.h"
 #include "graph/write_parts.h"
 
 /* ---- names in sentences ------------------------------------------------------------------------------------------------ */
@@ -324,7 +325,11 @@ void gsa_draw_edges(const gsa_drawing *d, gsa_draw_edge *each, void *context)
 const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label, char *name)
 {
     memset(name, 0, GSA_LABEL_NAME);
-    if (sheet->topology && sheet->topology->label) sheet->topology->label(sheet->self, phase, label, name, GSA_LABEL_NAME);
+    if (sheet->topology && sheet->topology->label) {
+        gsa_calling(sheet->schema->system, &(gsa_plugin_call){ sheet->topology->id, "label", NULL });
+        sheet->topology->label(sheet->self, phase, label, name, GSA_LABEL_NAME);
+        gsa_calling(sheet->schema->system, NULL);
+    }
     name[GSA_LABEL_NAME - 1] = 0;
     return name;
 }

@@ -73,7 +73,10 @@ static void write_version(gsa_output *out, const gsa_verb *verb)
 
 static gsa_status run(int argc, char **argv, gsa_error *error)
 {
-    const gsa_system *system = gsa_tidy_system();
+    gsa_system system_of_command = *gsa_tidy_system();
+    const gsa_system *system = &system_of_command;
+    system_of_command.calling = gsa_note_call;
+    gsa_watch_crashes(1);
     if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
     if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return print(write_usage, NULL, error);

@@ -53,6 +53,14 @@ gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error)
     return GSA_OK;
 }
 
+int gsa_is_own_plugin(const char *path)
+{
+    char own[GSA_PATH_ROOM];
+    for (int i = 0; i < PLACES; i++)
+        if (path_of(i, own) && strcmp(own, path) == 0) return 1;
+    return 0;
+}
+
 void gsa_explain_own_plugins(gsa_error *error)
 {
     char first[GSA_PATH_ROOM], second[GSA_PATH_ROOM];

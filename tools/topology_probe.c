@@ -206,6 +206,7 @@ static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_e
     if (fstat(GSA_PROBE_PIPE, &pipe) != 0 || !S_ISFIFO(pipe.st_mode))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "this part of 'gsa topology' is run by 'gsa topology check' alone");
     signal(SIGPIPE, SIG_DFL);
+    gsa_watch_crashes(0); /* who listens says how it ended */
     set_limits(args);
     gsa_status status = read_texts(args, &own, error);
     const int threads = thread_count(system);

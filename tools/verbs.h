@@ -79,6 +79,8 @@ gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const ch
 /* The plugins that come with the command: FILE.so of this program's installation or build tree is added to --plugin, unless one of
  * those, or an operand, has that file name. `path` holds GSA_PATH_ROOM bytes and must outlive args. */
 gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
+/* 1: the path is of a plugin that comes with the command. */
+int gsa_is_own_plugin(const char *path);
 /* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */
 void gsa_explain_own_plugins(gsa_error *error);
 
@@ -108,6 +110,10 @@ const gsa_system *gsa_tidy_system(void);
 /* From the first folder that is made through that table on, these signals wait for this call: a verb makes it once its folder is whole, or
  * it has failed. Not where gsa_catch_signals was called. */
 void gsa_let_signals_come(void);
+/* A crash in a topology's code is a sentence on stderr, and then what it is without: the signal's end of the process. 0: no longer. */
+void gsa_watch_crashes(int watched);
+/* gsa_system.calling of the table above. */
+void gsa_note_call(void *user, const gsa_plugin_call *call);
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at once with 128 + its number. */
 const volatile sig_atomic_t *gsa_catch_signals(void);
 

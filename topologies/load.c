@@ -63,13 +63,15 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
     if (status != GSA_OK) return status;
     char *origin = gsa_copy_text(registry->system, path);
     if (!origin) return gsa_out_of_memory(error, "the path of a plugin", (int64_t)strlen(path) + 1);
+    gsa_calling(registry->system, &(gsa_plugin_call){ path, "load", NULL });
     gsa_entry entry = { NULL, origin, dlopen(path, RTLD_NOW | RTLD_LOCAL) };
     if (!entry.library) {
         status =
             gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': it is no shared object that loads: %s", path, loader_words(path));
         gsa_release(registry->system, origin);
-        return status;
     }
+    gsa_calling(registry->system, NULL); /* behind the loader's words, which it may change */
+    if (!entry.library) return status;
     entry.topology = dlsym(entry.library, SYMBOL_OF(GSA_PLUGIN));
     if (!entry.topology) {
         status = no_symbol(entry.library, path, error);

@@ -101,7 +101,9 @@ static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
         return GSA_OK;
     }
     gsa_hosting_open(hosting, pattern->hosting.registry);
+    gsa_calling(pattern->system, &(gsa_plugin_call){ topology->id, "create", NULL });
     const int returned = topology->create(&hosting->table, pattern->values, &pattern->self);
+    gsa_calling(pattern->system, NULL);
     hosting->creating = 0;
     const int failed = returned < 0 || hosting->failed;
     pattern->created = !failed || pattern->self;
@@ -181,7 +183,11 @@ void gsa_pattern_release(gsa_pattern *pattern)
     if (!pattern || atomic_fetch_sub_explicit(&pattern->references, 1, memory_order_acq_rel) > 1) return;
     const gsa_topology *topology = pattern->topology;
     gsa_schema_release(pattern->schema);
-    if (pattern->created && topology->destroy) topology->destroy(&pattern->hosting.table, pattern->self);
+    if (pattern->created && topology->destroy) {
+        gsa_calling(pattern->system, &(gsa_plugin_call){ topology->id, "destroy", NULL });
+        topology->destroy(&pattern->hosting.table, pattern->self);
+        gsa_calling(pattern->system, NULL);
+    }
     for (uint32_t i = 0; pattern->paths && i < topology->n_params; i++) gsa_release(pattern->system, pattern->paths[i]);
     gsa_release(pattern->system, pattern->paths);
     gsa_release(pattern->system, pattern->values);

@@ -227,6 +227,60 @@ static const gsa_test verdict_tests[] = { GSA_TEST(a_sound_plugin_passes_with_a_
                                           GSA_LOOP(the_texts_of_a_file_are_tried, GSA_COUNT(texts)),
                                           GSA_TEST(settings_may_follow_the_file) };
 
+/* ---- crashes: where nothing contains a plugin, one sentence says which function of which topology it was ---------------- */
+
+static const struct {
+    const char *name, *verb, *sentence;
+    int signal;
+} crashes[] = {
+    { "crash", "graph",
+      "gsa: topology 'broken' crashed in emit, on an example of 2 tokens that begins with 'two words' (signal 11", 11 },
+    { "crash", "train", "gsa: topology 'broken' crashed in emit, on an example of 8 tokens (signal 11", 11 },
+    { "recurses", "graph", "gsa: topology 'broken' crashed in emit, on an example of 2 tokens", 11 },
+    { "recurses", "train", "gsa: topology 'broken' crashed in emit, on an example of 8 tokens", 11 },
+    { "aborts", "graph", "gsa: topology 'broken' aborted in emit, on an example of 2 tokens", 6 },
+    { "crash_label", "graph", "gsa: topology 'broken' crashed in label (signal 11", 11 },
+    { "crash_create", "graph", "gsa: topology 'broken' crashed in create (signal 11", 11 },
+    { "crash_describe", "graph", "gsa: topology 'broken' crashed in describe (signal 11", 11 },
+    { "crash_destroy", "graph", "gsa: topology 'broken' crashed in destroy (signal 11", 11 },
+    { "crash_load", "graph", "/crash_load.so' crashed while it was loaded (signal 11", 11 },
+};
+
+static void run_broken(const char *verb, const char *name)
+{
+    const char *plugin = path_of("GSA_TEST_BROKEN", name);
+    setenv("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0:use_sigaltstack=0", 1);
+    if (strcmp(verb, "graph") == 0)
+        gsa_cli_run(ARGS("graph", "--topology", "broken", "--plugin", plugin, "--text", "two words", "--out", "x.graphml"),
+                    NULL, &ran);
+    else gsa_cli_run(ARGS("train", "sum.ini", "--set", "model.encoder=broken", "--plugin", plugin, "--quiet"), NULL, &ran);
+}
+
+START_TEST(a_crash_is_one_sentence_and_ends_as_ever)
+{
+    gsa_cli_enter();
+    run_broken(crashes[_i].verb, crashes[_i].name);
+    ck_assert_msg(ran.signal == crashes[_i].signal, "code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    const char *sentence = strstr(ran.err, crashes[_i].sentence);
+    ck_assert_msg(sentence != NULL, "%s", ran.err);
+    ck_assert_ptr_nonnull(strstr(sentence, "docs/plugin-trouble.md"));
+    ck_assert_ptr_eq(strchr(sentence, '\n'), ran.err + strlen(ran.err) - 1);
+}
+END_TEST
+
+/* The thread runs the plugin's code until the process ends: the code is there as long. */
+START_TEST(a_thread_that_is_left_behind_costs_no_result)
+{
+    gsa_cli_enter();
+    run_broken("train", "leaves_thread");
+    ck_assert_msg(ran.code == 0 && ran.signal == 0, "code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"test_mse\""));
+}
+END_TEST
+
+static const gsa_test crash_tests[] = { GSA_LOOP(a_crash_is_one_sentence_and_ends_as_ever, GSA_COUNT(crashes)),
+                                        GSA_TEST(a_thread_that_is_left_behind_costs_no_result) };
+
 /* ---- sanitizers: a plugin that was built with one is checked with it ---------------------------------------------------- */
 
 #ifdef GSA_PLUGINS_SANITIZED
@@ -393,10 +447,13 @@ static const gsa_test usage_tests[] = { GSA_LOOP(what_is_asked_wrongly_is_said, 
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("contained", contained_tests, 60), GSA_CASE("verdicts", verdict_tests, 120),
+    static const gsa_case cases[] = { GSA_CASE("contained", contained_tests, 60),
+                                      GSA_CASE("verdicts", verdict_tests, 120),
+                                      GSA_CASE("crashes", crash_tests, 60),
 #ifdef GSA_PLUGINS_SANITIZED
                                       GSA_CASE("sanitizers", sanitizer_tests, 120),
 #endif
-                                      GSA_CASE("new", new_tests, 120), GSA_CASE("usage", usage_tests, 60) };
+                                      GSA_CASE("new", new_tests, 120),
+                                      GSA_CASE("usage", usage_tests, 60) };
     return gsa_run_suite("check", cases, GSA_COUNT(cases), argc, argv);
 }

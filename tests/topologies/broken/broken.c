@@ -80,6 +80,13 @@ __attribute__((unused)) static void overflow(void) /* of an int */
     turn = 0;
 }
 
+__attribute__((unused)) static int recurse(volatile int depth) /* until the stack ends */
+{
+    volatile char room[4096];
+    room[depth % 4096] = (char)depth;
+    return recurse(depth + 1) + room[0];
+}
+
 __attribute__((unused)) static void *wait_for_ever(void *unused)
 {
     for (;;) usleep(100); /* back in code that may be gone */
