@@ -1,10 +1,10 @@
 /* exp_probe.c - what the vectors compute, compiled at each level, for test_cpu.c. */
-#include "kernels/cpu/vector.h"
+#include "kernels/cpu/isa/vector.h"
 
-void GSA_CPU(exp_probe)(float *y, const float *x, int count);
-void GSA_CPU(log_probe)(float *y, const float *x, int count);
+void cpu_exp_probe(float *y, const float *x, int count);
+void cpu_log_probe(float *y, const float *x, int count);
 
-void GSA_CPU(exp_probe)(float *y, const float *x, int count)
+void cpu_exp_probe(float *y, const float *x, int count)
 {
     for (int i = 0; i < count; i += LANES) {
         const lanes live = lanes_first(count - i < LANES ? count - i : LANES);
@@ -12,7 +12,7 @@ void GSA_CPU(exp_probe)(float *y, const float *x, int count)
     }
 }
 
-void GSA_CPU(log_probe)(float *y, const float *x, int count)
+void cpu_log_probe(float *y, const float *x, int count)
 {
     for (int i = 0; i < count; i += LANES) {
         const lanes live = lanes_first(count - i < LANES ? count - i : LANES);

@@ -1,4 +1,4 @@
-/* Bands of the cpu backend (kernels/cpu/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
+/* Bands of the cpu backend (kernels/cpu/attention/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
  * threads, nor batching, nor outputs that go past the caches change a bit. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"

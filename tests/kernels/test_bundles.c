@@ -1,4 +1,4 @@
-/* Bundles of the cpu backend (kernels/cpu/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
+/* Bundles of the cpu backend (kernels/cpu/attention/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
  * neither threads, nor batching, nor a neighbour that is not finite changes a bit of a row; and rows of one edge by hand. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"

@@ -1,4 +1,4 @@
-/* Strips of the cpu backend's tiles (kernels/cpu/tile_strip.h): rows that read some of their sources in common, at random, by labels that
+/* Strips of the cpu backend's tiles (kernels/cpu/attention/tile_strip.h): rows that read some of their sources in common, at random, by labels that
  * rows share and that they do not, against the oracle; that neither threads nor batching change a bit, forward and backward; and that
  * what is not finite stays with the rows that read it. */
 #include "kernels/cpu/cpu.h"

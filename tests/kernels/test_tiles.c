@@ -1,4 +1,4 @@
-/* Tiles of the cpu backend without strips (kernels/cpu/tile_forward.c, tile_backward.c): rows that read most of so many sources that no level has
+/* Tiles of the cpu backend without strips (kernels/cpu/attention/tile_forward.c, tile_backward.c): rows that read most of so many sources that no level has
  * strips for them, in heads of every number of rows that go together (cpu_rows_together), against the oracle; and that what one row alone
  * reads, and is not finite, stays with it. */
 #include "kernels/cpu/cpu.h"

@@ -1,0 +1,170 @@
+/* band_forward.c - attention of a band's rows: scores of all heads, then their softmax, then their mixes, so that what one head waits for
+ * another fills. */
+#include <float.h>
+#include <math.h>
+#include "kernels/cpu/attention/band_round.h"
+#include "kernels/cpu/attention/kept.h"
+
+typedef struct forward_band { /* some heads */
+    const ref_attend *t;
+    const cpu_band *band;
+    cpu_places k, v, r;           /* r: label vectors */
+    int32_t first, heads, stride; /* numbers of a head's scores */
+    float s[HEADS * BAND_SCORES];
+    int dead;   /* a row of a head has no weights */
+    int stream; /* rows of the output are whole lines and go past the caches */
+} forward_band;
+
+static void score(forward_band *x)
+{
+    const ref_attend *t = x->t;
+    const float *q = (const float *)t->args->q + x->band->row * t->width;
+    for (int32_t h = 0; h < x->heads; h++) {
+        const int64_t at = (int64_t)(x->first + h) * t->dim;
+        cpu_band_scores(x->s + h * x->stride, t, x->band, q + at, &x->k, at, t->scale);
+        cpu_band_add_labels(t, x->band, &x->r, q + at, x->first + h, x->s + h * x->stride);
+    }
+}
+
+/* -inf behind the last place. */
+static void end_scores(forward_band *x)
+{
+    const int32_t last = x->stride - LANES;
+    const lanes there = lanes_first(BAND_ROWS * x->band->edges - last);
+    for (float *s = x->s + last; s < x->s + x->heads * x->stride; s += x->stride)
+        vec_store(s, vec_keep(there, vec_load(s), vec_all(-INFINITY)));
+}
+
+/* Of QUADS heads, each a vector of [places][rows]: the largest, the sum over places as [heads][rows]. */
+static vec heads_max(vec x[QUADS])
+{
+    vec_turn_quads(x);
+    CPU_UNROLL
+    for (int j = 1; j < QUADS; j++) x[0] = vec_max(x[j], x[0]);
+    return x[0];
+}
+static vec heads_sum(vec x[QUADS])
+{
+    vec_turn_quads(x);
+    CPU_UNROLL
+    for (int j = 2; j < QUADS; j += 2) x[0] = vec_add(x[0], x[j]), x[1] = vec_add(x[1], x[j + 1]);
+    return vec_add(x[0], x[1]);
+}
+
+/* s[j] <- p of QUADS heads, of which the first `heads` are different ones. */
+static void softmax(forward_band *x, float *const s[QUADS], float *lse, int32_t heads)
+{
+    vec top[QUADS], sum[QUADS], p[QUADS];
+    float each[LANES];
+    CPU_UNROLL
+    for (int j = 0; j < QUADS; j++) top[j] = vec_all(-FLT_MAX), sum[j] = vec_zero();
+    for (int32_t i = 0; i < x->stride; i += LANES) CPU_UNROLL
+    for (int j = 0; j < QUADS; j++) top[j] = vec_max(vec_load(s[j] + i), top[j]);
+    const vec tops = heads_max(top);
+    CPU_UNROLL
+    for (int j = 0; j < QUADS; j++) top[j] = vec_quad(tops, j);
+    for (int32_t i = 0; i < x->stride; i += LANES) {
+        CPU_UNROLL
+        for (int j = 0; j < QUADS; j++) p[j] = vec_sub(vec_load(s[j] + i), top[j]);
+        vec_exp_some(p, QUADS);
+        CPU_UNROLL
+        for (int j = 0; j < QUADS; j++) vec_store(s[j] + i, p[j]), sum[j] = vec_add(sum[j], p[j]);
+    }
+    const vec sums = heads_sum(sum), share = vec_unless_zero(sums, vec_div(vec_all(1), sums), vec_zero());
+    CPU_UNROLL
+    for (int j = 0; j < QUADS; j++) sum[j] = vec_quad(share, j);
+    for (int32_t i = 0; i < x->stride; i += LANES) {
+        CPU_UNROLL
+        for (int j = 0; j < QUADS; j++) p[j] = vec_mul(vec_load(s[j] + i), sum[j]);
+        CPU_UNROLL
+        for (int j = 0; j < QUADS; j++) vec_store(s[j] + i, p[j]);
+    }
+    if (vec_bits_nonzero(sums) != vec_bits_nonzero(vec_all(1))) x->dead = 1;
+    vec_store(each, vec_add(tops, vec_log(sums)));
+    for (int32_t j = 0; j < heads; j++) CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) lse[(int64_t)r * x->t->heads + j] = each[BAND_ROWS * j + r];
+}
+
+static void drop(forward_band *x)
+{
+    cpu_bits bits[HEADS * BAND_VECTORS];
+    cpu_keep_band(x->t, x->band->row, x->band->edges, x->first, x->heads, bits);
+    cpu_keep(x->t, x->s, bits, x->heads * cpu_band_vectors(x->band));
+}
+
+/* The weights of all heads at work. */
+static void weigh(forward_band *x)
+{
+    float *lse = (float *)x->t->args->lse + x->band->row * x->t->heads + x->first, *s[QUADS];
+    if (x->band->edges % QUADS) end_scores(x);
+    x->dead = 0;
+    for (int32_t h = 0; h < x->heads; h += QUADS) {
+        const int32_t heads = x->heads - h < QUADS ? x->heads - h : QUADS;
+        for (int32_t j = 0; j < QUADS; j++) s[j] = x->s + (h + (j < heads ? j : 0)) * x->stride;
+        softmax(x, s, lse + h, heads);
+    }
+    if (x->t->drop.on) drop(x);
+}
+
+CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64_t at, int vectors, int whole, lanes end)
+{
+    vec y[BAND_ROWS][BAND_WIDE];
+    CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
+    const cpu_band_asks none = { 0, 0 }, asks = cpu_band_asks_of(x->v.ahead, at, x->t->width);
+    for (int32_t i = 0; i < x->band->stripes; i++) {
+        const cpu_stripe *stripe = &x->band->stripe[i];
+        const float *p = s + stripe->place * BAND_ROWS, *from = x->v.x[stripe->place] + at;
+        if (cpu_is_long(stripe)) cpu_band_add_stripe(y, p, from, x->t->width, asks, stripe->count, vectors, whole, end);
+        else
+            for (int32_t e = 0; e < stripe->count; e++)
+                cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
+                                   x->v.fresh[stripe->place + e] ? asks : none, vectors, whole, end);
+    }
+    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++) cpu_ask_row(o, r, asks, vectors);
+    CPU_UNROLL
+    for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++)
+        if (whole && x->stream) vec_stream(o + r * x->t->width + v * LANES, y[r][v]);
+        else cpu_put_piece(o + r * x->t->width, v, vectors, whole, end, y[r][v]);
+}
+
+static void mix(const forward_band *x, int32_t h)
+{
+    const int64_t at = (int64_t)(x->first + h) * x->t->dim;
+    float *o = (float *)x->t->args->out + x->band->row * x->t->width + at;
+    const float *s = x->s + h * x->stride;
+#define SLICE_OF(from, vectors, whole, end) mix_slice(x, o + from, s, at + from, vectors, whole, end)
+    CPU_BY_BAND_SLICE(x->t->dim, SLICE_OF);
+#undef SLICE_OF
+}
+
+/* Zeros where a row has no weights. */
+static void clear_dead(const forward_band *x)
+{
+    const ref_attend *t = x->t;
+    for (int32_t h = x->first; h < x->first + x->heads; h++)
+        for (int64_t row = x->band->row; row < x->band->row + BAND_ROWS; row++) {
+            const float lse = ((const float *)t->args->lse)[row * t->heads + h];
+            if (isinf(lse) && lse < 0)
+                memset((float *)t->args->out + row * t->width + (int64_t)h * t->dim, 0, sizeof(float) * (size_t)t->dim);
+        }
+}
+
+void cpu_band_forward(const ref_attend *t, const cpu_band *band)
+{
+    forward_band x;
+    x.t = t, x.band = band, x.stride = cpu_band_vectors(band) * LANES;
+    cpu_places_of(t, band, 0, t->heads, &x.k);
+    cpu_places_of(t, band, 1, t->heads, &x.v);
+    if (t->r) cpu_label_places_of(t, band, &x.r);
+    x.stream = cpu_streams(t);
+    for (x.first = 0; x.first < t->heads; x.first += HEADS) {
+        x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
+        score(&x);
+        weigh(&x);
+        for (int32_t h = 0; h < x.heads; h++) mix(&x, h);
+        if (x.dead) clear_dead(&x);
+    }
+}

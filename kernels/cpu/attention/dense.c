@@ -1,0 +1,267 @@
+/* dense.c - rows that all read one run of sources: a whole sentence, or a relay's heads. Products of the library's for a block of rows and
+ * columns; forward two, with a running maximum and sum for each row (online softmax: Milakov, Gimelshein 2018),
+ *   s = q k^T,  o += p v        with   p = exp(scale s - top),
+ * backward five,
+ *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do   with   p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
+ * A tile of LANES rows reads and writes all of dK and dV for as many rows; a block here for ROWS. */
+#include "kernels/cpu/attention/dense.h"
+#include <float.h>
+#include <math.h>
+#include "kernels/cpu/attention/kept.h"
+#include "kernels/gemm.h"
+
+enum {
+    ROWS = DENSE_ROWS,
+    COLUMNS = 128,
+    KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
+    LEAST_ROWS = 64,               /* and columns */
+    LEAST_WORK = 1 << 21,          /* multiply-adds of a product of all rows: what is less is a tile's */
+    NARROWEST = 16                 /* head */
+};
+
+_Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at a time");
+
+typedef struct dense {
+    const ref_attend *t;
+    gsa_run run;
+    float lse[KEPT_HEADS][ROWS], inner[KEPT_HEADS][ROWS]; /* of a block's rows; inner: D */
+    float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
+    cpu_bits kept[KEPT_HEADS * KEPT]; /* where there is dropout */
+} dense;
+
+static int same_run(const gsa_edges *e, gsa_rows rows)
+{
+    const gsa_run *run = e->runs + e->run_offset[rows.first];
+    for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
+        const gsa_run *own = e->runs + e->run_offset[row];
+        if (e->run_offset[row + 1] - e->run_offset[row] != 1 || own->first != run->first || own->count != run->count ||
+            own->kind != run->kind || own->step != run->step)
+            return 0;
+    }
+    return run->step == 1;
+}
+
+int cpu_dense_fits(const ref_attend *t, gsa_rows rows)
+{
+    const gsa_attend_args *a = t->args;
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || a->weights || t->dim < NARROWEST ||
+        rows.count < LEAST_ROWS)
+        return 0;
+    const int64_t at = t->edges->run_offset[rows.first];
+    if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
+    return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);
+}
+
+/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. All heads are
+ * asked, for which ones are at work depends on the number of threads. */
+static int finite(const ref_attend *t, gsa_rows rows)
+{
+    const float *lse = t->args->lse;
+    vec odd = vec_zero();
+    float sum = 0;
+    for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
+        const int64_t at = row * t->width;
+        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        for (int32_t h = 0; h < t->heads; h++) sum += 0 * lse[row * t->heads + h];
+        for (int64_t i = 0; i < t->width; i += LANES) {
+            const lanes m = lanes_first(t->width - i < LANES ? (int)(t->width - i) : LANES);
+            odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)), vec_zero(), odd);
+        }
+    }
+    return !isnan(sum) && !vec_has_nan(odd);
+}
+
+static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int transpose_a, const float *b, int64_t ldb,
+                     int transpose_b, int64_t m, int64_t n, int64_t k, int accumulate)
+{
+    const gsa_gemm g = { c, a, b, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate };
+    if (gsa_gemm_f32(&g) != 0) gsa_ref32_multiply(&g);
+}
+
+/* p, a block's scores or slopes, times the factors of dropout. */
+static void drop(const dense *x, float *p, int64_t rows, int64_t columns, int place)
+{
+    if (!x->t->drop.on) return;
+    for (int64_t r = 0; r < rows; r++)
+        cpu_keep(x->t, p + r * COLUMNS, x->kept + place * KEPT + r * (COLUMNS / LANES), (columns + LANES - 1) / LANES);
+}
+
+/* `place`: of the head among those at work. */
+static void slopes(dense *x, int64_t rows, int64_t columns, int place)
+{
+    const vec scale = vec_all(x->t->scale);
+    for (int64_t r = 0; r < rows; r++) {
+        const vec lse = vec_all(x->lse[place][r]), inner = vec_all(x->inner[place][r]);
+        float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
+        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last column: not used */
+            vec share[VEC_SOME];
+            for (int j = 0; j < VEC_SOME; j++) share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
+            vec_exp_some(share, VEC_SOME);
+            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) {
+                float *slope = ds + i + j * LANES;
+                vec_store(p + i + j * LANES, share[j]);
+                vec_store(slope, vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
+            }
+        }
+    }
+}
+
+/* Rows row .. of one head with the sources from .. of their run. */
+static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head, int place)
+{
+    const ref_attend *t = x->t;
+    const gsa_attend_args *a = t->args;
+    const gsa_part *part = &a->parts[x->run.kind];
+    const int64_t w = t->width, own = row * w + (int64_t)head * t->dim, d = t->dim;
+    const int64_t far = (x->run.first + from) * w + (int64_t)head * t->dim;
+    const float *q = (const float *)a->q + own, *dout = (const float *)a->dout + own;
+    const float *k = (const float *)part->k + far, *v = (const float *)part->v + far;
+    multiply(x->p, COLUMNS, q, w, 0, k, w, 1, rows, columns, d, 0);
+    multiply(x->ds, COLUMNS, dout, w, 0, v, w, 1, rows, columns, d, 0);
+    drop(x, x->ds, rows, columns, place);
+    slopes(x, rows, columns, place);
+    drop(x, x->p, rows, columns, place);
+    if (a->dq) multiply((float *)a->dq + own, w, x->ds, COLUMNS, 0, k, w, 0, rows, d, columns, 1);
+    if (part->dk) multiply((float *)part->dk + far, w, x->ds, COLUMNS, 1, q, w, 0, columns, d, rows, 1);
+    if (part->dv) multiply((float *)part->dv + far, w, x->p, COLUMNS, 1, dout, w, 0, columns, d, rows, 1);
+}
+
+static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place)
+{
+    const ref_attend *t = x->t;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t at = (row + r) * t->width + (int64_t)head * t->dim;
+        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        vec sum = vec_zero();
+        for (int32_t i = 0; i < t->dim; i += LANES) {
+            const lanes m = lanes_first(t->dim - i < LANES ? t->dim - i : LANES);
+            sum = vec_fma(vec_load_first(out + i, m), vec_load_first(dout + i, m), sum);
+        }
+        x->inner[place][r] = vec_sum(sum);
+        x->lse[place][r] = ((const float *)t->args->lse)[(row + r) * t->heads + head];
+    }
+}
+
+/* Which edges of a block are kept by four heads. */
+static void draw(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
+{
+    for (int64_t r = 0; r < rows && x->t->drop.on; r++)
+        cpu_keep_edges(x->t, row + r, from, columns, head, x->kept + r * (COLUMNS / LANES), KEPT);
+}
+
+/* ROWS rows at most, `heads` heads. */
+static void some_rows(dense *x, int64_t row, int64_t rows, int32_t head, int heads)
+{
+    for (int j = 0; j < heads; j++) prepare(x, row, rows, head + j, j);
+    for (int64_t i = 0; i < x->run.count; i += COLUMNS) {
+        const int64_t columns = ref_smaller(COLUMNS, x->run.count - i);
+        draw(x, row, rows, i, columns, head);
+        for (int j = 0; j < heads; j++) block(x, row, rows, i, columns, head + j, j);
+    }
+}
+
+int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last)
+{
+    dense x;
+    sigset_t before;
+    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
+    if (!cpu_dense_fits(t, rows) || !finite(t, rows)) return 0;
+    x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
+    memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
+    gsa_gemm_begin(&before);
+    for (int32_t h = first; h < last; h += most)
+        for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS)
+            some_rows(&x, row, ref_smaller(ROWS, end - row), h, last - h < most ? last - h : most);
+    gsa_gemm_end(&before);
+    return 1;
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct running { /* of ROWS rows and a head: the largest score so far, the sum of exp(scale s - top) */
+    float top[ROWS];
+    double sum[ROWS];
+} running;
+
+/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what stands so far, shrinks with it. */
+static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t columns, int fresh)
+{
+    const vec scale = vec_all(x->t->scale);
+    const lanes end = lanes_first((int)((columns - 1) % LANES) + 1);
+    const int64_t last = (columns - 1) / LANES * LANES;
+    for (int64_t r = 0; r < rows; r++, o += x->t->width) {
+        float *p = x->p + r * COLUMNS;
+        vec top = vec_all(fresh ? -FLT_MAX : state->top[r]), sum = vec_zero();
+        for (int64_t i = 0; i < columns; i += LANES) {
+            vec s = vec_mul(scale, vec_load(p + i));
+            if (i == last) s = vec_keep(end, s, vec_all(-INFINITY)); /* no score stands beyond the last column */
+            vec_store(p + i, s), top = vec_max(s, top);
+        }
+        top = vec_quads_max(vec_quad_max(top));
+        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last vector: not used */
+            vec e[VEC_SOME];
+            for (int j = 0; j < VEC_SOME; j++) e[j] = vec_sub(vec_load(p + i + j * LANES), top);
+            vec_exp_down_some(e, VEC_SOME);
+            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++)
+                vec_store(p + i + j * LANES, e[j]), sum = vec_add(sum, e[j]);
+        }
+        float most[LANES];
+        vec_store(most, top);
+        const float shrink = fresh || most[0] == state->top[r] ? 1 : expf(state->top[r] - most[0]);
+        state->sum[r] = (fresh ? 0 : state->sum[r] * (double)shrink) + (double)vec_sum(sum), state->top[r] = most[0];
+        for (int32_t i = 0; shrink != 1 && i < x->t->dim; i++) o[i] *= shrink;
+    }
+}
+
+/* Rows row .. of one head with the sources from .. of their run. */
+static void forward_block(dense *x, running *state, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head,
+                          int place)
+{
+    const ref_attend *t = x->t;
+    const gsa_part *part = &t->args->parts[x->run.kind];
+    const int64_t w = t->width, own = row * w + (int64_t)head * t->dim,
+                  far = (x->run.first + from) * w + (int64_t)head * t->dim;
+    float *o = (float *)t->args->out + own;
+    multiply(x->p, COLUMNS, (const float *)t->args->q + own, w, 0, (const float *)part->k + far, w, 1, rows, columns, t->dim,
+             0);
+    absorb(x, state, o, rows, columns, from == 0);
+    drop(x, x->p, rows, columns, place);
+    multiply(o, w, x->p, COLUMNS, 0, (const float *)part->v + far, w, 0, rows, t->dim, columns, from != 0);
+}
+
+/* o is divided by the sums; returns whether all is finite. */
+static int finish(const ref_attend *t, const running *state, int64_t row, int64_t rows, int32_t head)
+{
+    float odd = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        float *o = (float *)t->args->out + (row + r) * t->width + (int64_t)head * t->dim;
+        const float share = (float)(1 / state->sum[r]), lse = state->top[r] + (float)log(state->sum[r]);
+        ((float *)t->args->lse)[(row + r) * t->heads + head] = lse;
+        odd += 0 * lse;
+        for (int32_t i = 0; i < t->dim; i++) o[i] *= share, odd += 0 * o[i];
+    }
+    return !isnan(odd);
+}
+
+int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows)
+{
+    dense x;
+    running state[KEPT_HEADS];
+    sigset_t before;
+    int good = 1;
+    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
+    x.t = t, x.run = t->edges->runs[t->edges->run_offset[row]];
+    memset(x.p, 0, sizeof x.p); /* vectors reach beyond the last columns */
+    gsa_gemm_begin(&before);
+    for (int32_t h = 0; h < t->heads && good; h += most) {
+        const int heads = t->heads - h < most ? t->heads - h : most;
+        for (int64_t i = 0; i < x.run.count; i += COLUMNS) {
+            const int64_t columns = ref_smaller(COLUMNS, x.run.count - i);
+            draw(&x, row, rows, i, columns, h);
+            for (int j = 0; j < heads; j++) forward_block(&x, &state[j], row, rows, i, columns, h + j, j);
+        }
+        for (int j = 0; j < heads; j++) good &= finish(t, &state[j], row, rows, h + j);
+    }
+    gsa_gemm_end(&before);
+    return good;
+}

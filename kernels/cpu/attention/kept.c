@@ -1,0 +1,178 @@
+/* kept.c - draws which edges are kept. A vector of counters has one in each lane of 64 bits; two of them, of edges in even and in odd
+ * lanes, give words that stand as scores do. */
+#include "kernels/cpu/attention/kept.h"
+#include "kernels/cpu/isa/words.h"
+
+typedef struct drawing { /* for some rows; example: of those in even lanes, then in odd ones */
+    words_key key;
+    words example[2], limit;
+    uint32_t site;
+} drawing;
+
+static uint32_t example_of(const ref_attend *t, int64_t row)
+{
+    return (uint32_t)t->drop.example_id[t->edges->row_example[row]];
+}
+
+/* Of rows of one example. */
+static drawing drawing_of(const ref_attend *t, int64_t row)
+{
+    const words example = words_all(example_of(t, row));
+    return (
+        drawing){ words_key_of(t->drop.seed, t->drop.step), { example, example }, words_all(t->drop.limit), t->drop.site };
+}
+
+/* bits[stride j]: which of LANES edges the head 4 quad + j keeps; row and place of those in even lanes, then in odd ones. */
+static inline void draw(const drawing *x, const words row[2], const words place[2], uint32_t quad, cpu_bits *bits,
+                        int64_t stride)
+{
+    const words site = words_all(x->site | quad);
+    words even[4] = { x->example[0], row[0], place[0], site }, odd[4] = { x->example[1], row[1], place[1], site };
+    words_draw(even, &x->key);
+    words_draw(odd, &x->key);
+    for (int j = 0; j < KEPT_HEADS; j++) bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
+}
+
+/* Edges from .. from+count-1 of a row. */
+static void draw_edges(const drawing *x, int32_t local, int64_t from, int64_t count, uint32_t quad, cpu_bits *bits,
+                       int64_t stride)
+{
+    static const uint64_t even[] = { 0, 2, 4, 6, 8, 10, 12, 14 }, odd[] = { 1, 3, 5, 7, 9, 11, 13, 15 };
+    const words row[2] = { words_all((uint32_t)local), words_all((uint32_t)local) };
+    for (int64_t e = 0; e < count; e += LANES) {
+        const words first = words_all((uint32_t)(from + e));
+        const words place[2] = { words_add(words_load(even), first), words_add(words_load(odd), first) };
+        draw(x, row, place, quad, bits++, stride);
+    }
+}
+
+void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head, cpu_bits *bits,
+                    int64_t stride)
+{
+    const drawing x = drawing_of(t, row);
+    draw_edges(&x, t->edges->row_local[row], from, count, (uint32_t)head / 4, bits, stride);
+}
+
+void cpu_keep_band(const ref_attend *t, int64_t row, int32_t edges, int32_t first, int32_t heads, cpu_bits *bits)
+{
+    static const uint64_t even[] = { 0, 2, 0, 2, 0, 2, 0, 2 }, odd[] = { 1, 3, 1, 3, 1, 3, 1, 3 },
+                          places[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
+    const drawing x = drawing_of(t, row);
+    const words local = words_all((uint32_t)t->edges->row_local[row]);
+    const words rows[2] = { words_add(words_load(even), local), words_add(words_load(odd), local) };
+    const int32_t vectors = (edges + QUADS - 1) / QUADS;
+    for (int32_t h = 0; h < heads; h += KEPT_HEADS)
+        for (int32_t i = 0; i < vectors; i++) {
+            const words place = words_add(words_load(places), words_all((uint32_t)(i * QUADS)));
+            const words both[2] = { place, place };
+            draw(&x, rows, both, (uint32_t)(first + h) / 4, bits + h * vectors + i, vectors);
+        }
+}
+
+/* ---- bundles: QUADS places of four rows are drawn together, of which each goes to its vector of QUADS heads ------------------------ */
+
+/* Even lanes: rows 0 and 2, odd ones: 1 and 3, again and again. */
+static void put_rows(const uint32_t of[4], words to[2])
+{
+    uint64_t each[2][WIDE];
+    for (int i = 0; i < WIDE; i++) each[0][i] = of[i % 2 * 2], each[1][i] = of[i % 2 * 2 + 1];
+    to[0] = words_load(each[0]), to[1] = words_load(each[1]);
+}
+
+void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads, cpu_bits *bits)
+{
+    static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
+    drawing x = drawing_of(t, row[0]);
+    uint32_t example[4], local[4];
+    words rows[2];
+    for (int r = 0; r < 4; r++) example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
+    put_rows(example, x.example);
+    put_rows(local, rows);
+    for (int32_t h = 0; h < heads; h += KEPT_HEADS)
+        for (int32_t e = 0; e < places; e += QUADS) {
+            const words from = words_add(words_load(place), words_all((uint32_t)e));
+            const words both[2] = { from, from };
+            cpu_bits drawn[KEPT_HEADS];
+            draw(&x, rows, both, (uint32_t)(first + h) / 4, drawn, 1);
+            for (int32_t j = 0; j < KEPT_HEADS && h + j < heads; j += QUADS)
+                for (int32_t i = 0; i < QUADS && e + i < places; i++) {
+                    unsigned lane = 0;
+                    for (int k = 0; k < QUADS; k++) lane |= (drawn[j + k] >> 4 * i & 15u) << 4 * k;
+                    bits[(h + j) / QUADS * places + e + i] = (cpu_bits)lane;
+                }
+        }
+}
+
+/* ---- rows: four edges and QUADS heads stand in a vector -------------------------------------------------------------------- */
+
+void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block, float *factor)
+{
+    enum { STRIDE = BLOCK / LANES };
+    const drawing x = drawing_of(t, row);
+    const vec keep = vec_all(t->drop.keep);
+    cpu_bits bits[KEPT_HEADS * STRIDE];
+    for (int32_t h = 0; h < heads; h += KEPT_HEADS) {
+        draw_edges(&x, t->edges->row_local[row], block->first, block->count, (uint32_t)(first + h) / 4, bits, STRIDE);
+        for (int32_t e = 0; e < block->count; e += 4)
+            for (int32_t j = 0; j < KEPT_HEADS && h + j < heads; j += QUADS) {
+                unsigned lane = 0;
+                for (int i = 0; i < QUADS; i++) lane |= (bits[(j + i) * STRIDE + e / LANES] >> e % LANES & 15u) << 4 * i;
+                vec_store(factor + cpu_place(e, h + j), vec_keep(lanes_of_bits(lane), keep, vec_zero()));
+            }
+    }
+}
+
+/* ---- tiles: bits along a row's edges go to the columns of its runs ---------------------------------------------------------- */
+
+enum { LINE = TILE_COLUMNS / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */ };
+
+/* `count` bits, at most KEPT_WORD, from place `at` on. */
+static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
+{
+    uint64_t all;
+    memcpy(&all, (const char *)bits + at / 8, sizeof all);
+    return (uint32_t)(all >> at % 8) & (uint32_t)((1ull << count) - 1);
+}
+
+static uint32_t turned(uint32_t x)
+{
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0F0F0F0Fu) | (x & 0x0F0F0F0Fu) << 4;
+    return __builtin_bswap32(x);
+}
+
+/* A run's edges, the first of which is the row's edge `place` and leads to `column`. */
+static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r, cpu_kept_tile *to)
+{
+    const int back = run->count > 1 && run->step < 0;
+    for (int32_t left = run->count, some; left > 0; left -= some) {
+        const int32_t room = back ? column % KEPT_WORD + 1 : KEPT_WORD - column % KEPT_WORD;
+        some = left < room ? left : room;
+        const int32_t at = column / KEPT_WORD * LANES + r, low = (back ? column - some + 1 : column) % KEPT_WORD;
+        for (int j = 0; j < KEPT_HEADS; j++) {
+            const uint32_t bits = bits_at(line + j * LINE, place, some);
+            to->word[j][at] |= (back ? turned(bits) >> (KEPT_WORD - some) : bits) << low;
+        }
+        place += some, column += back ? -some : some;
+    }
+}
+
+void cpu_keep_tile(const ref_attend *t, const cpu_tile *tile, int32_t head, cpu_kept_tile *kept)
+{
+    const gsa_edges *e = t->edges;
+    const drawing x = drawing_of(t, tile->row);
+    const size_t count = (size_t)(tile->columns + KEPT_WORD - 1) / KEPT_WORD * LANES;
+    cpu_bits line[KEPT_HEADS * LINE];
+    for (int j = 0; j < KEPT_HEADS; j++) memset(kept->word[j], 0, count * sizeof *kept->word[j]);
+    for (int r = 0; r < LANES; r++) {
+        const int64_t row = tile->row + r;
+        int32_t place = 0, near = 0;
+        draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row], (uint32_t)head / 4, line, LINE);
+        for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
+            const gsa_run *run = &e->runs[i];
+            put_run(line, place, cpu_column_of(tile, run, &near), run, r, kept);
+            place += run->count;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/* rename.h - the external names of a level of vectors, GSA_CPU_LEVEL. A kernel file is compiled once a level, and one
+ * program holds all levels: each name below stands for a symbol of its level alone. The source so has plain names, and
+ * every code browser finds their definitions and calls. A function that another file calls is named cpu_..., and has a
+ * line here; the test cpu.names is red where one has none. Static functions need none. */
+#ifndef GSA_CPU_RENAME_H
+#define GSA_CPU_RENAME_H
+
+#define GSA_CPU_PASTE(level, name) gsa_cpu_##level##_##name
+#define GSA_CPU_OF(level, name) GSA_CPU_PASTE(level, name)
+#define GSA_CPU_SYMBOL(name) GSA_CPU_OF(GSA_CPU_LEVEL, name)
+
+/* kernels/cpu/table.h */
+#define cpu_probe GSA_CPU_SYMBOL(probe)
+#define cpu_attend_forward GSA_CPU_SYMBOL(attend_forward)
+#define cpu_attend_backward GSA_CPU_SYMBOL(attend_backward)
+#define cpu_dropout_forward GSA_CPU_SYMBOL(dropout_forward)
+#define cpu_dropout_backward GSA_CPU_SYMBOL(dropout_backward)
+#define cpu_cross_entropy_forward GSA_CPU_SYMBOL(cross_entropy_forward)
+#define cpu_cross_entropy_backward GSA_CPU_SYMBOL(cross_entropy_backward)
+#define cpu_activate_forward GSA_CPU_SYMBOL(activate_forward)
+#define cpu_activate_backward GSA_CPU_SYMBOL(activate_backward)
+#define cpu_norm_forward GSA_CPU_SYMBOL(norm_forward)
+#define cpu_norm_backward GSA_CPU_SYMBOL(norm_backward)
+#define cpu_adam GSA_CPU_SYMBOL(adam)
+#define cpu_sum_squares GSA_CPU_SYMBOL(sum_squares)
+
+/* kernels/cpu/attention/band.h */
+#define cpu_band_at GSA_CPU_SYMBOL(band_at)
+#define cpu_bands_at GSA_CPU_SYMBOL(bands_at)
+#define cpu_band_cut GSA_CPU_SYMBOL(band_cut)
+#define cpu_band_forward GSA_CPU_SYMBOL(band_forward)
+#define cpu_band_backward GSA_CPU_SYMBOL(band_backward)
+
+/* kernels/cpu/attention/bundle.h */
+#define cpu_bundle_begin GSA_CPU_SYMBOL(bundle_begin)
+#define cpu_bundle_put GSA_CPU_SYMBOL(bundle_put)
+#define cpu_bundle_end GSA_CPU_SYMBOL(bundle_end)
+#define cpu_bundle_forward GSA_CPU_SYMBOL(bundle_forward)
+#define cpu_bundle_backward GSA_CPU_SYMBOL(bundle_backward)
+#define cpu_single_backward GSA_CPU_SYMBOL(single_backward)
+#define cpu_single_forward GSA_CPU_SYMBOL(single_forward)
+
+/* kernels/cpu/attention/dense.h */
+#define cpu_dense_fits GSA_CPU_SYMBOL(dense_fits)
+#define cpu_dense_forward GSA_CPU_SYMBOL(dense_forward)
+#define cpu_dense_backward GSA_CPU_SYMBOL(dense_backward)
+
+/* kernels/cpu/attention/edge_plan.h */
+#define cpu_plan_of GSA_CPU_SYMBOL(plan_of)
+#define cpu_plan_done GSA_CPU_SYMBOL(plan_done)
+#define cpu_plan_tile GSA_CPU_SYMBOL(plan_tile)
+
+/* kernels/cpu/attention/kept.h */
+#define cpu_keep_block GSA_CPU_SYMBOL(keep_block)
+#define cpu_keep_band GSA_CPU_SYMBOL(keep_band)
+#define cpu_keep_bundle GSA_CPU_SYMBOL(keep_bundle)
+#define cpu_keep_tile GSA_CPU_SYMBOL(keep_tile)
+#define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
+
+/* kernels/cpu/attention/sweep.h */
+#define cpu_sweeps_make GSA_CPU_SYMBOL(sweeps_make)
+#define cpu_sweeps_release GSA_CPU_SYMBOL(sweeps_release)
+#define cpu_sweep_forward GSA_CPU_SYMBOL(sweep_forward)
+#define cpu_sweep_join GSA_CPU_SYMBOL(sweep_join)
+#define cpu_sweep_backward GSA_CPU_SYMBOL(sweep_backward)
+#define cpu_forward_short GSA_CPU_SYMBOL(forward_short)
+#define cpu_forward_block GSA_CPU_SYMBOL(forward_block)
+#define cpu_forward_end GSA_CPU_SYMBOL(forward_end)
+
+/* kernels/cpu/attention/sweep_batch.h */
+#define cpu_batch_put GSA_CPU_SYMBOL(batch_put)
+#define cpu_batch_forward GSA_CPU_SYMBOL(batch_forward)
+#define cpu_batch_backward GSA_CPU_SYMBOL(batch_backward)
+
+/* kernels/cpu/attention/sweep_four.h */
+#define cpu_four_put GSA_CPU_SYMBOL(four_put)
+#define cpu_four_forward GSA_CPU_SYMBOL(four_forward)
+#define cpu_four_backward GSA_CPU_SYMBOL(four_backward)
+
+/* kernels/cpu/attention/sweep_group.h */
+#define cpu_group_forward GSA_CPU_SYMBOL(group_forward)
+#define cpu_group_backward GSA_CPU_SYMBOL(group_backward)
+
+/* kernels/cpu/attention/tile.h */
+#define cpu_tile_find GSA_CPU_SYMBOL(tile_find)
+#define cpu_tile_starts GSA_CPU_SYMBOL(tile_starts)
+#define cpu_tile_pays GSA_CPU_SYMBOL(tile_pays)
+#define cpu_tile_columns GSA_CPU_SYMBOL(tile_columns)
+#define cpu_tile_strips GSA_CPU_SYMBOL(tile_strips)
+#define cpu_tile_cut GSA_CPU_SYMBOL(tile_cut)
+#define cpu_tile_forward GSA_CPU_SYMBOL(tile_forward)
+#define cpu_strips_forward GSA_CPU_SYMBOL(strips_forward)
+#define cpu_tile_backward GSA_CPU_SYMBOL(tile_backward)
+#define cpu_strips_backward GSA_CPU_SYMBOL(strips_backward)
+#define cpu_tile_by_rows GSA_CPU_SYMBOL(tile_by_rows)
+#define cpu_back_block GSA_CPU_SYMBOL(back_block)
+
+/* kernels/cpu/attention/tile_strip.h */
+#define cpu_strips_begin GSA_CPU_SYMBOL(strips_begin)
+#define cpu_strip_scores GSA_CPU_SYMBOL(strip_scores)
+#define cpu_strip_bare_scores GSA_CPU_SYMBOL(strip_bare_scores)
+#define cpu_strip_values GSA_CPU_SYMBOL(strip_values)
+
+/* kernels/cpu/table.c */
+#define cpu_fill GSA_CPU_SYMBOL(fill)
+
+/* tests/kernels/exp_probe.c */
+#define cpu_exp_probe GSA_CPU_SYMBOL(exp_probe)
+#define cpu_log_probe GSA_CPU_SYMBOL(log_probe)
+
+#endif
