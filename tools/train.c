@@ -32,6 +32,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
+    if (result && status == GSA_OK && !reporter.quiet)
+        status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
     if (result) { /* also of a run that was stopped */
         const gsa_status printed = gsa_print_line(gsa_args_system(args), result, status == GSA_OK ? error : NULL);
         if (status == GSA_OK) status = printed;

@@ -124,5 +124,9 @@ typedef struct gsa_reporter {
 gsa_reporter gsa_reporter_new(int quiet);
 void gsa_report(void *reporter, const gsa_progress *progress);
 void gsa_reporter_end(gsa_reporter *reporter);
+void gsa_write_duration(char *text, size_t size, double seconds); /* "0:07", "12:34", "1:02:03" */
+/* The end of a run for people, on stderr: its metrics beside the baselines, its time, where things are. `result` is what gsa_train gave,
+ * folder NULL: nothing is kept. */
+gsa_status gsa_print_summary(const char *result, const char *folder, gsa_error *error);
 
 #endif

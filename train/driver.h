@@ -17,7 +17,8 @@ typedef struct gsa_progress {       /* handed to the callback every report inter
     int32_t epoch, epochs;
     int64_t step, steps;            /* optimiser steps done, planned */
     double loss, norm, lr, step_ms, tokens_per_second;
-    const char *text;               /* kind 1: "dev accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
+    double seconds, remaining;      /* kinds 0, 1: of the run so far, and to its last planned step at that pace, evaluations too */
+    const char *text;               /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
 } gsa_progress;
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
 

@@ -56,7 +56,11 @@ void gsa_trainer_say(void *trainer, const char *sentence)
 
 static gsa_progress progress_of(const gsa_trainer *t, int32_t kind)
 {
+    const int64_t left = t->schedule.steps - t->counts.step;
+    const double seconds = gsa_seconds() - t->started;
     return (gsa_progress){ .kind = kind,
+                           .seconds = seconds,
+                           .remaining = t->counts.step > 0 ? seconds / (double)t->counts.step * (double)left : 0,
                            .epoch = (int32_t)t->counts.epoch + 1,
                            .epochs = (int32_t)t->session.recipe.values.train_epochs,
                            .step = t->counts.step,
@@ -73,7 +77,12 @@ static double per(double sum, double count)
 gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
 {
     const double now = gsa_seconds(), seconds = now - t->step_clock;
+    char best[96];
     gsa_progress p = progress_of(t, 0);
+    if (t->counts.has_best) {
+        snprintf(best, sizeof best, "best dev %s %.4f", t->session.task->metric, t->sums.best);
+        p.text = best;
+    }
     p.loss = per(t->sums.report_loss, (double)t->counts.report_targets);
     p.step_ms = 1e3 * per(seconds, (double)t->step_steps), p.tokens_per_second = per((double)t->step_tokens, seconds);
     t->sums.report_loss = 0, t->counts.report_targets = 0;
@@ -82,10 +91,10 @@ gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
     if (t->log.file < 0) return GSA_OK;
     gsa_curve_add(&t->curve, 0, p.step, p.loss);
     return gsa_log_write(&t->log,
-                         json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o}", "kind", "step", "epoch", p.epoch, "step",
+                         json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", "step", "epoch", p.epoch, "step",
                                    (json_int_t)p.step, "loss", gsa_json_number(p.loss), "norm", gsa_json_number(p.norm),
                                    "lr", gsa_json_number(p.lr), "step_ms", gsa_json_number(p.step_ms), "tokens_per_second",
-                                   gsa_json_number(p.tokens_per_second)),
+                                   gsa_json_number(p.tokens_per_second), "seconds", gsa_json_number(p.seconds)),
                          error);
 }
 

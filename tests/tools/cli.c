@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +158,26 @@ void gsa_cli_run(const char *const *args, const char *input, gsa_ran *ran)
     if (input) gsa_cli_write("in.txt", input);
     gsa_cli_wait(start(args, input ? "in.txt" : "/dev/null", "out.txt", "err.txt"), ran);
     if (input) unlink("in.txt");
+}
+
+void gsa_cli_run_on_terminal(const char *const *args, int columns, gsa_ran *ran)
+{
+    char shown[GSA_CLI_TEXT];
+    size_t used = 0;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert_msg(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0, "no terminal can be made");
+    const int held = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(held, 0);
+    const struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
+    ck_assert_int_eq(ioctl(held, TIOCSWINSZ, &size), 0);
+    const pid_t child = start(args, "/dev/null", "out.txt", ptsname(terminal));
+    close(held);
+    for (ssize_t got = 1; got > 0 && used<sizeof shown - 1; used += got> 0 ? (size_t)got : 0)
+        got = read(terminal, shown + used, sizeof shown - 1 - used); /* fails once nobody has it open */
+    shown[used] = 0;
+    close(terminal);
+    gsa_cli_wait(child, ran);
+    snprintf(ran->err, sizeof ran->err, "%s", shown);
 }
 
 typedef struct listing {

@@ -262,7 +262,7 @@ START_TEST(train_eval_predict)
     ck_assert(number_of(trained, "seconds") >= 0 && number_of(trained, "tokens_per_second") > 0);
     ck_assert(number_of(trained, "parameters") > 0 && number_of(trained, "seed") == 1);
     ck_assert_ptr_nonnull(strstr(ran.err, "step 1/"));
-    ck_assert_ptr_nonnull(strstr(ran.err, " tok/s\n"));
+    ck_assert_ptr_nonnull(strstr(ran.err, " tok/s | 0:0"));
     ck_assert_ptr_null(strchr(ran.err, '\r'));
     ck_assert(gsa_cli_exists("run/config.ini") && gsa_cli_exists("run/log.jsonl") && gsa_cli_exists("run/curve.svg"));
     run(ARGS("eval", "--model", "run"), NULL);
@@ -276,6 +276,34 @@ START_TEST(train_eval_predict)
     ck_assert(gsa_cli_exists("p.txt"));
     json_decref(trained);
     json_decref(measured);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* In a log and on a terminal: what is gone, what is left, the best so far; at the end a table for people, where JSON is not. */
+START_TEST(progress_and_the_end)
+{
+    static const char *const wanted[] = { " gone, ", " left", "best dev accuracy 0.", "baseline: majority", "accuracy",
+                                          "dev",     "test",  "parameters",           "in run: result.json" };
+    const char *args[] = { "train", "text.ini", "--out", "run", "--threads", "1", NULL };
+    gsa_cli_enter();
+    for (int terminal = 0; terminal < 2; terminal++) {
+        if (terminal) gsa_cli_run_on_terminal(args, 90, &ran);
+        else run(args, NULL);
+        ck_assert_int_eq(ran.code, 0);
+        for (int i = 0; i < GSA_COUNT(wanted); i++)
+            ck_assert_msg(strstr(ran.err, wanted[i]), "no '%s': %s", wanted[i], ran.err);
+        ck_assert_int_eq(count_of(ran.out, "\n"), 1); /* JSON alone */
+        json_decref(last_object());
+        ck_assert_int_eq(strstr(ran.err, "\r[") != NULL, terminal);
+        for (char *at = ran.err; terminal && (at = strstr(at, "\r[")); at++)
+            ck_assert_int_le((int)strcspn(at + 1, "\r\033"), 89);
+        ck_assert_int_eq(system("rm -r run"), 0);
+    }
+    run(ARGS("train", "text.ini", "--threads", "1", "--quiet"), NULL);
+    ck_assert_str_eq(ran.err, "");
+    run(ARGS("train", "text.ini", "--threads", "1"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "nothing is kept: --out DIR keeps the model\n"));
     gsa_cli_leave();
 }
 END_TEST
@@ -498,8 +526,8 @@ static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_
                                        GSA_TEST(topologies), GSA_TEST(doctor) };
 static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
-static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(a_dictionary_is_found_again),
-                                      GSA_TEST(resume_and_threads) };
+static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(progress_and_the_end),
+                                      GSA_TEST(a_dictionary_is_found_again), GSA_TEST(resume_and_threads) };
 static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_LOOP(an_ignored_signal_stays_ignored, 2),
                                          GSA_TEST(second_signal_ends),
                                          GSA_LOOP(a_signal_leaves_no_temporary, GSA_COUNT(slow)),
