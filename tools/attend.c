@@ -47,6 +47,7 @@ static const gsa_option options[] = {
     { "max-edges", GSA_OPTION_NUMBER, "N", "20000000", NULL, 1, INT64_C(1) << 40, "refuse a larger graph" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
     GSA_OPTION_ROW_QUIET,

@@ -19,6 +19,7 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
     { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,

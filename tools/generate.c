@@ -60,6 +60,7 @@ static const gsa_option options[] = {
       "write bytes as they are drawn, UTF-8 or not, and no line end behind a text" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
     GSA_OPTION_ROW_QUIET,

@@ -2,6 +2,7 @@
  * --plugin. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "verbs.h"
 
@@ -59,6 +60,23 @@ int gsa_is_own_plugin(const char *path)
     for (int i = 0; i < PLACES; i++)
         if (path_of(i, own) && strcmp(own, path) == 0) return 1;
     return 0;
+}
+
+/* The user's or root's, and not everybody's to write. */
+static int is_trusted(const char *path)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) return 0;
+    return (facts.st_uid == geteuid() || facts.st_uid == 0) && !(facts.st_mode & S_IWOTH);
+}
+
+gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args)
+{
+    int count;
+    const char *const *given = gsa_args_texts(args, "plugin", &count); /* the own one is the last */
+    return (gsa_plugin_policy){ .own = count > 0 && gsa_is_own_plugin(given[count - 1]) ? given[count - 1] : NULL,
+                                .trusts = is_trusted,
+                                .other = gsa_args_flag(args, "other-plugin") };
 }
 
 void gsa_explain_own_plugins(gsa_error *error)

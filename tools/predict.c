@@ -18,6 +18,7 @@ static const gsa_option options[] = {
       "tagging: a line is a sentence of running text, cut into tokens; punctuated cuts off every mark" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
     GSA_OPTION_ROW_QUIET,

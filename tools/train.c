@@ -28,6 +28,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                   .stop = gsa_catch_signals() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
+    options.policy = gsa_read_plugin_policy(args);
     if (gsa_sweep_asked(args)) return gsa_run_sweep(args, &options, &reporter, error);
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
@@ -56,6 +57,7 @@ static const gsa_option options[] = {
     { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
       "append the result of each run to this file too; of two lines of the same run the later one counts" },
     GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
     { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no progress on stderr" },

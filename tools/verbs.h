@@ -49,6 +49,11 @@ void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
         "plugin", GSA_OPTION_TEXTS, "FILE.so", NULL, "built-in topologies only", 0, 0,                                      \
             "load a topology plugin; the path holds a slash; repeatable"                                                    \
     }
+#define GSA_OPTION_ROW_OTHER_PLUGIN                                                                                         \
+    {                                                                                                                       \
+        "other-plugin", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0,                                                              \
+            "take the plugin of --plugin though the model was trained with other bytes of it"                               \
+    }
 #define GSA_OPTION_ROW_SET                                                                                                  \
     {                                                                                                                       \
         "set", GSA_OPTION_TEXTS, "SECTION.KEY=VALUE", NULL, "the recipe's values", 0, 0,                                    \
@@ -81,6 +86,9 @@ gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const ch
 gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
 /* 1: the path is of a plugin that comes with the command. */
 int gsa_is_own_plugin(const char *path);
+/* What the verb's options say of plugins that nobody names: those of models are loaded where model and plugin belong to the user or to
+ * root, and nobody else may write them. */
+gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args);
 /* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */
 void gsa_explain_own_plugins(gsa_error *error);
 

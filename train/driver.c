@@ -217,6 +217,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .n_overrides = o->n_overrides,
                                           .plugins = o->plugins,
                                           .n_plugins = o->n_plugins,
+                                          .policy = o->policy,
                                           .device = o->device,
                                           .build = o->build,
                                           .threads = o->threads,

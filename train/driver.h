@@ -22,12 +22,20 @@ typedef struct gsa_progress {       /* handed to the callback every report inter
 } gsa_progress;
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
 
+/* Plugins that are not named: a checkpoint says which a model was trained with (plugins.sha256). Loading one runs its code. */
+typedef struct gsa_plugin_policy {
+    const char *own;                 /* path of the plugin that comes with the program, which no model records; or NULL */
+    int (*trusts)(const char *path); /* 1: nobody else can have written file or folder. NULL: what is not named is not loaded */
+    int32_t other, zero;             /* other: 1: a plugin with other bytes than the model was trained with is taken */
+} gsa_plugin_policy;
+
 typedef struct gsa_train_options {
     const char *recipe;             /* INI file; NULL with `resume` */
     const char *const *overrides;   /* "section.key=value", later wins */
     int n_overrides;
     const char *const *plugins;     /* paths of topology plugins */
     int n_plugins;
+    gsa_plugin_policy policy;
     const char *out;                /* folder of the run; NULL: nothing is written */
     const char *resume;             /* folder of a run to go on with (its config holds; overrides may lengthen it) */
     const char *device; /* "cpu", "auto"; "cuda" and what may follow it (kernels/backend.h): refused with a sentence where there is none */
@@ -54,6 +62,7 @@ typedef struct gsa_apply_options {
     int n_overrides;
     const char *const *plugins;
     int n_plugins;
+    gsa_plugin_policy policy;
     const char *device, *build;
     int threads;
     const char *outcomes;           /* evaluate: file that receives what was found of each unit (outcomes.h); or NULL */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "kernels/profile.h"
 #include "train/inputs.h"
+#include "train/plugins.h"
 #include "train/settings/idle.h"
 
 double gsa_seconds(void)
@@ -47,7 +48,8 @@ static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa
 {
     gsa_status status = gsa_registry_create(s->system, &s->registry, error);
     for (int i = 0; i < o->n_plugins && status == GSA_OK; i++) status = gsa_registry_load(s->registry, o->plugins[i], error);
-    return status;
+    if (status != GSA_OK || !o->checkpoint) return status;
+    return gsa_plugins_find(s->system, o->checkpoint, &o->policy, o->say, o->context, s->registry, error);
 }
 
 static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_error *error)
@@ -167,6 +169,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
     if (status == GSA_OK && from) status = gsa_inputs_check(system, encoder, s->inputs, from, error);
+    if (status == GSA_OK) status = gsa_plugins_hash(system, s->model.net, s->registry, &options->policy, &s->plugins, error);
     if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);
     return status;
@@ -185,6 +188,7 @@ void gsa_session_release(gsa_session *session)
     gsa_release(s->system, s->unit);
     gsa_release(s->system, s->start);
     gsa_release(s->system, s->inputs);
+    gsa_release(s->system, s->plugins);
     gsa_recipe_release(&s->recipe);
     *s = (gsa_session){ 0 };
 }

@@ -3,6 +3,7 @@
 #define GSA_SESSION_H
 #include <signal.h>
 #include "train/batches.h"
+#include "train/driver.h"
 #include "train/prefetch.h"
 
 /* Files of a checkpoint. */
@@ -15,6 +16,7 @@ typedef struct gsa_session_options {
                                if any. With either weights are not drawn: the caller reads them, and they are zero till then */
     const char *const *overrides, *const *plugins;
     int n_overrides, n_plugins;
+    gsa_plugin_policy policy;
     const char *device, *build;
     int threads;
     uint32_t splits;
@@ -38,6 +40,7 @@ typedef struct gsa_session {
     const char *build; /* borrowed; or NULL */
     char *start;    /* the checkpoint that train.start names; NULL: none, or one was given */
     char *inputs;   /* hashes of the patterns' files (inputs.h) */
+    char *plugins;  /* and of the plugins that they come from (plugins.h) */
     gsa_minibatch batch;
     gsa_prefetch *prefetch; /* NULL with train.prefetch = 0 */
     double *out; /* a batch's outputs on the host */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/inputs.h"
+#include "train/plugins.h"
 #include "train/trainer.h"
 
 enum { COUNTS = sizeof(gsa_run_counts) / sizeof(int64_t), SUMS = sizeof(gsa_run_sums) / sizeof(double), NAME = 512 };
@@ -191,6 +192,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = save_config(t, checkpoint, error);
     if (status == GSA_OK) status = t->session.task->save(t->session.self, checkpoint, error);
     if (status == GSA_OK) status = gsa_inputs_save(checkpoint, t->session.inputs, error);
+    if (status == GSA_OK) status = gsa_plugins_save(checkpoint, t->session.plugins, error);
     if (status == GSA_OK) status = save_state(t, checkpoint, error);
     if (status == GSA_OK) return gsa_checkpoint_commit(checkpoint, (int)t->session.recipe.values.train_keep, error);
     gsa_checkpoint_abandon(checkpoint);
