@@ -12,7 +12,6 @@ void gsa_cpu_emulated_fill(gsa_backend *b);
 
 typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
     int64_t tiled, banded, bundled, swept, alone;
-    int64_t stripped; /* of those in tiles: by strips (tile_strip.h) */
     int64_t multiplied; /* by the library's products, forward (dense.h): of all these */
 } gsa_cpu_ways;
 

@@ -140,7 +140,7 @@ static void attend(planes *x, int at, int threads, int32_t first, int pattern, i
     point(&a, x, &r, first, pattern, kept);
     ck_assert(gsa_cpu_probe_of(level[at])->ways(&a.args, &ways));
     if (pattern == BANDS) ck_assert_int_eq(ways.banded, 32 * x->examples);
-    else ck_assert_int_eq(ways.stripped, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
+    else ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
     level_rig_attend(&r, &a.args);
     level_rig_end(&r);
 }

@@ -35,7 +35,6 @@ typedef struct cpu_block {
     const float *k[BLOCK], *v[BLOCK], *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
     int one_label;       /* there are edges, and all have the same: what it adds is worked out once */
-    const float *factor; /* of dropout, [count] of the one head at work; NULL: to be drawn */
     int64_t ahead;       /* numbers from a source's row to that of the next block, which is asked for; 0: nothing is */
 } cpu_block;
 
@@ -85,7 +84,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
 {
     int32_t filled = 0;
     block->first += (uint32_t)block->count;
-    block->one_label = walk->run < walk->end, block->factor = NULL;
+    block->one_label = walk->run < walk->end;
     while (filled < BLOCK && walk->run < walk->end) {
         const gsa_run run = *walk->run;
         const gsa_part *part = &t->args->parts[run.kind];

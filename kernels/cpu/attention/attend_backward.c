@@ -10,7 +10,7 @@
 #include "kernels/cpu/attention/edge_plan.h"
 #include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/attention/spread.h"
-#include "kernels/cpu/attention/tile_read.h"
+#include "kernels/cpu/attention/bcsr_read.h"
 
 typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
     const ref_attend *t;
@@ -57,8 +57,7 @@ static void slopes(back_row *x)
     inner_of(x, lse, inner);
     cpu_scores(t, block, x->q, x->first, x->heads, x->p);
     cpu_head_dots(t, x->slope, x->dout, block->v, block->ahead, NULL, x->first, x->heads, block->count);
-    if (t->drop.on && !block->factor) cpu_keep_block(t, x->row, x->first, x->heads, block, factor);
-    for (int32_t e = 0; block->factor && e < block->count; e++) factor[cpu_place(e, 0)] = block->factor[e];
+    if (t->drop.on) cpu_keep_block(t, x->row, x->first, x->heads, block, factor);
     for (int32_t h = 0; h < x->heads; h += QUADS) {
         const vec l = vec_load(lse + 4 * h), d = vec_load(inner + 4 * h);
         const int32_t from = cpu_place(0, h), end = from + cpu_quads(block->count) * LANES;
@@ -216,10 +215,10 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     const int64_t end = rows.first + rows.count;
     const cpu_plan *plan = t->plan;
     const int32_t *swept = t->dim > 0 ? plan->sweeps.swept : NULL;
-    const int tiles = cpu_tiles_serve(t);
+    const int tiles = bcsr_serves(t);
     int32_t sweep = 0;
     cpu_band band[QUADS];
-    cpu_tile tile, behind;
+    bcsr_block block[PLAN_BLOCKS], behind[PLAN_BLOCKS];
     cpu_reading reading;
     cpu_spread_plan spread;
     if (cpu_dense_backward(t, rows, first, last)) return;
@@ -233,9 +232,10 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
             row += LANES;
             continue;
         }
-        if (tiles && cpu_plan_tile(plan, row, &tile)) {
-            cpu_read_tile(t, &tile, cpu_plan_tile(plan, row + LANES, &behind) ? &behind : NULL, &reading);
-            cpu_tile_backward(t, &tile, &reading, sums);
+        const int blocks = tiles ? cpu_plan_blocks(plan, row, block) : 0;
+        if (blocks > 0) {
+            bcsr_read(t, block, cpu_plan_blocks(plan, row + LANES, behind) > 0 ? behind : NULL, &reading);
+            for (int i = 0; i < blocks; i++) cpu_bcsr_backward(t, &block[i], &reading, sums);
             row += LANES;
             continue;
         }

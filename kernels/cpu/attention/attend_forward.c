@@ -8,7 +8,7 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/attention/edge_plan.h"
 #include "kernels/cpu/attention/kept.h"
-#include "kernels/cpu/attention/tile_read.h"
+#include "kernels/cpu/attention/bcsr_read.h"
 
 typedef struct forward_job {
     ref_attend t;
@@ -256,7 +256,7 @@ static void forward_rows(const forward_job *job, int64_t item)
     const int64_t last = cut(t, (item + 1) * job->chunk);
     const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
     cpu_band band[QUADS];
-    cpu_tile tile, behind;
+    bcsr_block block_of[PLAN_BLOCKS], behind[PLAN_BLOCKS];
     cpu_reading reading;
     cpu_shelves shelves;
     gsa_rows block = { 0, 0 };
@@ -277,9 +277,9 @@ static void forward_rows(const forward_job *job, int64_t item)
             row += LANES;
             continue;
         }
-        if (job->tiles && cpu_plan_tile(job->plan, row, &tile)) {
-            cpu_read_tile(t, &tile, cpu_plan_tile(job->plan, row + LANES, &behind) ? &behind : NULL, &reading);
-            if (!cpu_tile_forward(t, &tile, &reading)) tile_rows(t, row, swept, &shelves);
+        if (job->tiles && cpu_plan_blocks(job->plan, row, block_of) > 0) {
+            bcsr_read(t, block_of, cpu_plan_blocks(job->plan, row + LANES, behind) > 0 ? behind : NULL, &reading);
+            if (!cpu_bcsr_forward(t, block_of, &reading)) tile_rows(t, row, swept, &shelves);
             row += LANES;
         } else if (swept && swept[row]) row++;
         else row = some_rows(t, row, end, swept, &shelves);
@@ -343,7 +343,7 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
     forward_job job = { .t = ref_attend_of(args), .chunk = rows_of_item(b, args->edges) };
-    job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = cpu_tiles_serve(&job.t);
+    job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = bcsr_serves(&job.t);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
     status = prepare_sweeps(b, &job);

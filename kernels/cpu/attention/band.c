@@ -82,7 +82,7 @@ int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *
 
 int64_t cpu_band_cut(const gsa_edges *e, int64_t row)
 {
-    const int64_t cut = cpu_tile_cut(e, row);
+    const int64_t cut = cpu_bcsr_cut(e, row);
     if (cut != row || cut >= e->rows || !e->row_local || !e->row_example) return cut;
     const int64_t start = row - e->row_local[row] % BAND_ROWS;
     return start < row && start >= 0 && starts_here(e, start, e->rows) ? start + BAND_ROWS : row;

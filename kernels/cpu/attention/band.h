@@ -8,7 +8,7 @@
  * Bands start at rows whose place in their example is a multiple of BAND_ROWS: how examples are batched changes none. */
 #ifndef GSA_CPU_BAND_H
 #define GSA_CPU_BAND_H
-#include "kernels/cpu/attention/tile.h"
+#include "kernels/cpu/attention/bcsr.h"
 
 enum {
     BAND_ROWS = 4,
@@ -45,7 +45,7 @@ void cpu_band_forward(const ref_attend *t, const cpu_band *band);
 
 /* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
 int cpu_band_backward(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last,
-                      const ref_label_sums *sums);
+                           const ref_label_sums *sums);
 
 /* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
 #if GSA_CPU_ONE_COPY

@@ -14,127 +14,107 @@ typedef struct tiling {
     int64_t count;
 } tiling;
 
-typedef struct tile_head { /* of a tile in memory; its arrays follow, the longest items first */
+typedef struct block_head { /* of a block in memory; its arrays follow, the longest items first */
     int64_t row;
-    int32_t columns, clusters, labels, fours, pairs, strips;
+    int32_t columns, ranges, labels, blocks;
     struct {
-        int32_t count, plain, labels, end[LABEL_WAYS];
-    } strip[QUADS];
-} tile_head;
+        int32_t count, shared, labels;
+    } panel[QUADS];
+} block_head;
 
 static int64_t rounded(int64_t bytes)
 {
     return (bytes + 7) / 8 * 8;
 }
 
-/* Numbers of the strips' lists, which follow one another. */
-static int64_t strips_of(const cpu_tile *tile)
+/* Numbers of the panels' lists, which follow one another. */
+static int64_t lists_of(const bcsr_block *block)
 {
-    const cpu_strip *last = &tile->strip[QUADS - 1];
-    return tile->strips ? last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->plain) - tile->strip->column : 0;
+    const bcsr_panel *last = &block->panel[QUADS - 1];
+    return last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->shared) - block->panel->column;
 }
 
-static int64_t bytes_of(const cpu_tile *tile)
+static int64_t bytes_of(const bcsr_block *block)
 {
-    const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
-    return (int64_t)sizeof(tile_head) +
-           rounded((int64_t)sizeof(cpu_cluster) * tile->clusters + (int64_t)sizeof(int32_t) * tile->labels +
-                   (int64_t)sizeof(uint16_t) * (tile->columns + places + strips_of(tile)) +
-                   (int64_t)sizeof(cpu_pair) * 2 * tile->pairs);
+    return (int64_t)sizeof(block_head) +
+           rounded((int64_t)sizeof(bcsr_range) * block->ranges + (int64_t)sizeof(int32_t) * block->labels +
+                   (int64_t)sizeof(uint16_t) * (block->columns + lists_of(block)));
 }
 
-/* A tile at `row` takes no more: clusters are at most runs, columns and labels bounded by edges, all of them by what a tile may hold. */
-static int64_t most_of_tile(const gsa_edges *e, int64_t row, int labelled)
+/* The blocks of LANES rows at `row` take no more: ranges are at most runs, columns and labels bounded by edges, all of them by what a block
+ * may hold. */
+static int64_t most_of_rows(const gsa_edges *e, int64_t row, int labelled)
 {
     const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row],
                   edges = e->edge_offset[row + LANES] - e->edge_offset[row];
-    const int64_t columns = ref_smaller(cpu_tile_columns(edges), TILE_COLUMNS),
-                  placed = labelled ? ref_smaller(columns, TILE_PLACED) : 0;
-    const int64_t strips = QUADS * STRIP_ENDS + ref_smaller(4 * edges, QUADS * STRIP_ROOM);
+    const int64_t columns = ref_smaller(cpu_bcsr_columns(edges), BCSR_UNION);
+    const int64_t blocks = (columns + BCSR_COLUMNS - 1) / BCSR_COLUMNS;
+    const int64_t labels = labelled ? ref_smaller(edges, blocks * BCSR_LABELS) : 0;
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
-    return (int64_t)sizeof(tile_head) + 8 + (int64_t)sizeof(cpu_cluster) * ref_smaller(runs, TILE_CLUSTERS) +
-           (int64_t)sizeof(int32_t) * ref_smaller(edges, TILE_LABELS) +
-           (int64_t)sizeof(uint16_t) * (columns + LANES * placed + strips) +
-           (int64_t)sizeof(cpu_pair) * 2 * ref_smaller(edges, LANES * placed);
+    return blocks * ((int64_t)sizeof(block_head) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
+           (int64_t)sizeof(bcsr_range) * (ref_smaller(runs, BCSR_RANGES) + blocks) + (int64_t)sizeof(int32_t) * labels +
+           (int64_t)sizeof(uint16_t) * (columns + 4 * edges);
 }
 
-/* The tiles of a stretch take no more. */
+/* The blocks of a stretch take no more. */
 static int64_t most_bytes(const gsa_edges *e, const stretch *s, int labelled)
 {
     int64_t bytes = 0;
     for (int64_t row = s->first; row < s->last && e->row_local && e->row_example; row++) {
-        if (!cpu_tile_starts(e, row, s->end)) continue;
-        bytes += most_of_tile(e, row, labelled);
+        if (!cpu_bcsr_starts(e, row, s->end)) continue;
+        bytes += most_of_rows(e, row, labelled);
         row += LANES - 1;
     }
     return bytes;
 }
 
-static void *part(char **at, const void *from, int64_t bytes)
+static void part(char **at, const void *from, int64_t bytes)
 {
-    void *to = *at;
-    memcpy(to, from, (size_t)bytes);
+    memcpy(*at, from, (size_t)bytes);
     *at += bytes;
-    return to;
 }
 
-static int64_t keep(char *to, const cpu_tile *tile)
+static int64_t keep(char *to, const bcsr_block *block)
 {
-    const int64_t places = tile->labels > 0 ? (int64_t)tile->columns * LANES : 0;
-    tile_head head = { .row = tile->row,
-                       .columns = tile->columns,
-                       .clusters = tile->clusters,
-                       .labels = tile->labels,
-                       .fours = tile->fours,
-                       .pairs = tile->pairs,
-                       .strips = tile->strips };
-    for (int g = 0; g < tile->strips; g++) {
-        const cpu_strip *from = &tile->strip[g];
-        head.strip[g].count = from->count, head.strip[g].plain = from->plain, head.strip[g].labels = from->labels;
-        memcpy(head.strip[g].end, from->end, sizeof from->end);
+    block_head head = { .row = block->row,
+                        .columns = block->columns,
+                        .ranges = block->ranges,
+                        .labels = block->labels,
+                        .blocks = block->blocks };
+    for (int g = 0; g < QUADS; g++) {
+        const bcsr_panel *from = &block->panel[g];
+        head.panel[g].count = from->count, head.panel[g].shared = from->shared, head.panel[g].labels = from->labels;
     }
     part(&to, &head, sizeof head);
-    part(&to, tile->cluster, (int64_t)sizeof *tile->cluster * tile->clusters);
-    part(&to, tile->label, (int64_t)sizeof *tile->label * tile->labels);
-    part(&to, tile->mask, (int64_t)sizeof *tile->mask * tile->columns);
-    part(&to, tile->place, (int64_t)sizeof *tile->place * places);
-    part(&to, tile->pair, (int64_t)sizeof *tile->pair * tile->pairs);
-    part(&to, tile->turned, (int64_t)sizeof *tile->turned * tile->pairs);
-    if (tile->strips) part(&to, tile->strip->column, (int64_t)sizeof(uint16_t) * strips_of(tile));
-    return bytes_of(tile);
+    part(&to, block->range, (int64_t)sizeof *block->range * block->ranges);
+    part(&to, block->label, (int64_t)sizeof *block->label * block->labels);
+    part(&to, block->mask, (int64_t)sizeof *block->mask * block->columns);
+    part(&to, block->panel->column, (int64_t)sizeof(uint16_t) * lists_of(block));
+    return bytes_of(block);
 }
 
-static cpu_tile tile_in(const char *from)
+static bcsr_block block_in(const char *from, int labelled)
 {
-    tile_head head;
+    block_head head;
     memcpy(&head, from, sizeof head);
-    const cpu_cluster *cluster = (const void *)(from + sizeof head);
-    const int32_t *label = (const void *)(cluster + head.clusters);
-    const uint16_t *mask = (const void *)(label + head.labels);
-    const uint16_t *place = mask + head.columns;
-    const cpu_pair *pair = (const void *)(place + (head.labels > 0 ? head.columns * LANES : 0));
-    cpu_tile tile = { .row = head.row,
-                      .columns = head.columns,
-                      .clusters = head.clusters,
-                      .labels = head.labels,
-                      .fours = head.fours,
-                      .cluster = cluster,
-                      .mask = mask,
-                      .label = label,
-                      .place = place,
-                      .pairs = head.pairs,
-                      .pair = pair,
-                      .turned = pair + head.pairs,
-                      .strips = head.strips };
-    const uint16_t *at = (const void *)(pair + 2 * head.pairs);
-    for (int g = 0; g < head.strips; g++) {
-        tile.strip[g] =
-            (cpu_strip){ .count = head.strip[g].count, .plain = head.strip[g].plain, .labels = head.strip[g].labels };
-        memcpy(tile.strip[g].end, head.strip[g].end, sizeof tile.strip[g].end);
-        at = cpu_lay_strip(&tile.strip[g], at, head.labels > 0);
+    const bcsr_range *range = (const void *)(from + sizeof head);
+    const int32_t *label = (const void *)(range + head.ranges);
+    const uint16_t *mask = (const void *)(label + head.labels), *at = mask + head.columns;
+    bcsr_block block = { .row = head.row,
+                         .columns = head.columns,
+                         .ranges = head.ranges,
+                         .labels = head.labels,
+                         .blocks = head.blocks,
+                         .range = range,
+                         .mask = mask,
+                         .label = label };
+    for (int g = 0; g < QUADS; g++) {
+        block.panel[g] =
+            (bcsr_panel){ .count = head.panel[g].count, .shared = head.panel[g].shared, .labels = head.panel[g].labels };
+        at = bcsr_lay(&block.panel[g], at, labelled);
     }
-    return tile;
+    return block;
 }
 
 /* Sweeps come first: they do not depend on the call. */
@@ -145,20 +125,31 @@ static int is_swept(const cpu_sweeps *sweeps, int64_t row)
     return 0;
 }
 
+/* The blocks of the rows from `row` on; returns their bytes, 0: there are none. */
+static int64_t find_blocks(const tiling *x, bcsr_work *work, int64_t row, int64_t last, char *to)
+{
+    int64_t used = 0;
+    if (is_swept(&x->plan->sweeps, row)) return 0;
+    if (!cpu_bcsr_find(x->edges, row, last, x->plan->labelled, work)) return 0;
+    for (int32_t from = 0; from < work->columns;) {
+        bcsr_block block;
+        from = cpu_bcsr_next(work, from, &block);
+        if (from == 0) return 0;
+        used += keep(to + used, &block);
+    }
+    return used;
+}
+
 static void find_stretch(void *context, int64_t item)
 {
     const tiling *x = context;
     stretch *s = &x->stretch[item];
-    cpu_tile_room room;
-    cpu_tile tile;
+    bcsr_work work;
     for (int64_t row = s->first; row < s->last;) {
-        if (!cpu_tile_find(x->edges, row, s->end, x->plan->labelled, &room, &tile) || is_swept(&x->plan->sweeps, row)) {
-            row++;
-            continue;
-        }
-        x->plan->at[row / LANES] = s->at + s->used;
-        s->used += keep(x->plan->tiles + s->at + s->used, &tile);
-        row += LANES;
+        const int64_t bytes =
+            row + LANES <= s->end ? find_blocks(x, &work, row, s->end, x->plan->tiles + s->at + s->used) : 0;
+        if (bytes > 0) x->plan->at[row / LANES] = s->at + s->used;
+        s->used += bytes, row += bytes > 0 ? LANES : 1;
     }
 }
 
@@ -169,8 +160,8 @@ static int64_t cut(const gsa_edges *e, gsa_rows block, stretch *to)
     int64_t count = 0;
     for (int64_t row = block.first; row < end; row += STRETCH, count++) {
         if (!to) continue;
-        const int64_t first = count ? cpu_tile_cut(e, row) : row, next = row + STRETCH;
-        const int64_t last = next < end ? cpu_tile_cut(e, next) : end;
+        const int64_t first = count ? cpu_bcsr_cut(e, row) : row, next = row + STRETCH;
+        const int64_t last = next < end ? cpu_bcsr_cut(e, next) : end;
         to[count] = (stretch){ .first = first < end ? first : end, .last = last < end ? last : end, .end = end };
     }
     return count;
@@ -187,15 +178,15 @@ static int64_t cut_all(const gsa_edges *e, stretch *to)
 /* Moves the tiles of all stretches together; returns their bytes. */
 static int64_t close_up(const tiling *x)
 {
-    int64_t used = 0;
+    int64_t used = 0, before = -1;
     for (int64_t i = 0; i < x->count; i++) {
         const stretch *s = &x->stretch[i];
         const int64_t end = used + s->used;
         memmove(x->plan->tiles + used, x->plan->tiles + s->at, (size_t)s->used);
         while (used < end) {
-            const cpu_tile tile = tile_in(x->plan->tiles + used);
-            x->plan->at[tile.row / LANES] = used;
-            used += bytes_of(&tile);
+            const bcsr_block block = block_in(x->plan->tiles + used, x->plan->labelled);
+            if (block.row != before) x->plan->at[block.row / LANES] = used;
+            before = block.row, used += bytes_of(&block);
         }
     }
     return used;
@@ -272,7 +263,7 @@ static cpu_plan *make(gsa_backend *b, const gsa_edges *e)
 cpu_plan *cpu_plan_of(gsa_backend *b, const char *op, const ref_attend *t)
 {
     const gsa_edges *e = t->edges;
-    const int labelled = cpu_labelled(t), tiles = cpu_tiles_serve(t);
+    const int labelled = cpu_labelled(t), tiles = bcsr_serves(t);
     cpu_plan *plan = held(b, e);
     if (!plan) plan = make(b, e);
     if (plan && tiles && plan->has_tiles && plan->labelled != labelled) forget_tiles(b->system, plan);
@@ -293,10 +284,12 @@ void cpu_plan_done(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
     if (plan && held(b, e) != plan) release(b->system, plan);
 }
 
-int cpu_plan_tile(const cpu_plan *plan, int64_t row, cpu_tile *tile)
+int cpu_plan_blocks(const cpu_plan *plan, int64_t row, bcsr_block block[PLAN_BLOCKS])
 {
-    const int64_t at = row < plan->rows ? plan->at[row / LANES] : -1;
+    int64_t at = row < plan->rows ? plan->at[row / LANES] : -1;
     if (at < 0) return 0;
-    *tile = tile_in(plan->tiles + at);
-    return tile->row == row;
+    *block = block_in(plan->tiles + at, plan->labelled);
+    for (int i = 1; i < block->blocks; i++)
+        at += bytes_of(&block[i - 1]), block[i] = block_in(plan->tiles + at, plan->labelled);
+    return block->row == row ? block->blocks : 0;
 }

@@ -105,26 +105,34 @@ void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, 
 
 /* ---- rows: four edges and QUADS heads stand in a vector -------------------------------------------------------------------- */
 
+/* Bit 4 i + j: edge e + j is kept by the i-th of QUADS heads; bits[head][..]. */
+static unsigned block_lanes(const cpu_bits *bits, int32_t heads, int32_t e)
+{
+    unsigned lane = 0;
+    for (int32_t i = 0; i < QUADS && i < heads; i++)
+        lane |= (bits[i * (BLOCK / LANES) + e / LANES] >> e % LANES & 15u) << 4 * i;
+    return lane;
+}
+
 void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block, float *factor)
 {
     enum { STRIDE = BLOCK / LANES };
     const drawing x = drawing_of(t, row);
     const vec keep = vec_all(t->drop.keep);
-    cpu_bits bits[KEPT_HEADS * STRIDE];
-    for (int32_t h = 0; h < heads; h += KEPT_HEADS) {
-        draw_edges(&x, t->edges->row_local[row], block->first, block->count, (uint32_t)(first + h) / 4, bits, STRIDE);
+    const int32_t aside = first % KEPT_HEADS; /* heads that are drawn beside the first */
+    cpu_bits bits[(HEADS + KEPT_HEADS) * STRIDE];
+    for (int32_t h = 0; h < aside + heads; h += KEPT_HEADS)
+        draw_edges(&x, t->edges->row_local[row], block->first, block->count, (uint32_t)(first - aside + h) / KEPT_HEADS,
+                   bits + h * STRIDE, STRIDE);
+    for (int32_t j = 0; j < heads; j += QUADS)
         for (int32_t e = 0; e < block->count; e += 4)
-            for (int32_t j = 0; j < KEPT_HEADS && h + j < heads; j += QUADS) {
-                unsigned lane = 0;
-                for (int i = 0; i < QUADS; i++) lane |= (bits[(j + i) * STRIDE + e / LANES] >> e % LANES & 15u) << 4 * i;
-                vec_store(factor + cpu_place(e, h + j), vec_keep(lanes_of_bits(lane), keep, vec_zero()));
-            }
-    }
+            vec_store(factor + cpu_place(e, j),
+                      vec_keep(lanes_of_bits(block_lanes(bits + (aside + j) * STRIDE, heads - j, e)), keep, vec_zero()));
 }
 
-/* ---- tiles: bits along a row's edges go to the columns of its runs ---------------------------------------------------------- */
+/* ---- bcsr: bits along a row's edges go to the columns of its runs ---------------------------------------------------------- */
 
-enum { LINE = TILE_COLUMNS / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */ };
+enum { LINE = BCSR_UNION / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */ };
 
 /* `count` bits, at most KEPT_WORD, from place `at` on. */
 static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
@@ -143,7 +151,7 @@ static uint32_t turned(uint32_t x)
 }
 
 /* A run's edges, the first of which is the row's edge `place` and leads to `column`. */
-static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r, cpu_kept_tile *to)
+static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r, cpu_kept_bcsr *to)
 {
     const int back = run->count > 1 && run->step < 0;
     for (int32_t left = run->count, some; left > 0; left -= some) {
@@ -158,21 +166,22 @@ static void put_run(const cpu_bits *line, int32_t place, int32_t column, const g
     }
 }
 
-void cpu_keep_tile(const ref_attend *t, const cpu_tile *tile, int32_t head, cpu_kept_tile *kept)
+void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept)
 {
     const gsa_edges *e = t->edges;
-    const drawing x = drawing_of(t, tile->row);
-    const size_t count = (size_t)(tile->columns + KEPT_WORD - 1) / KEPT_WORD * LANES;
+    const drawing x = drawing_of(t, block->row);
+    const size_t count = (size_t)(block->columns + KEPT_WORD - 1) / KEPT_WORD * LANES;
     cpu_bits line[KEPT_HEADS * LINE];
     for (int j = 0; j < KEPT_HEADS; j++) memset(kept->word[j], 0, count * sizeof *kept->word[j]);
     for (int r = 0; r < LANES; r++) {
-        const int64_t row = tile->row + r;
-        int32_t place = 0, near = 0;
+        const int64_t row = block->row + r;
+        int32_t place = 0;
         draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row], (uint32_t)head / 4, line, LINE);
         for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
-            const gsa_run *run = &e->runs[i];
-            put_run(line, place, cpu_column_of(tile, run, &near), run, r, kept);
-            place += run->count;
+            gsa_run run = e->runs[i];
+            int32_t skipped, column;
+            if (bcsr_clip(block, &run, &skipped, &column)) put_run(line, place + skipped, column, &run, r, kept);
+            place += e->runs[i].count;
         }
     }
 }

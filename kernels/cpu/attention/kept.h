@@ -4,7 +4,7 @@
  * A dropped edge's weight is multiplied by 0, not replaced: NaN stays NaN. */
 #ifndef GSA_CPU_KEPT_H
 #define GSA_CPU_KEPT_H
-#include "kernels/cpu/attention/tile.h"
+#include "kernels/cpu/attention/bcsr.h"
 
 #if GSA_CPU_LANES == 16
 typedef uint16_t cpu_bits; /* LANES edges: bit i is set where lane i is kept */
@@ -14,18 +14,18 @@ typedef uint8_t cpu_bits;
 
 enum {
     KEPT_HEADS = 4, /* drawn together, as the key has it; the first is a multiple of 4 */
-    KEPT_WORD = 32  /* columns of a tile */
+    KEPT_WORD = 32  /* columns of a block */
 };
 
 typedef struct
-    cpu_kept_tile { /* bit c of word [c / 32][r]: row r keeps its edge to column c. Of edges that are not there: 0 */
-    uint32_t word[KEPT_HEADS][TILE_COLUMNS / KEPT_WORD * LANES];
-} cpu_kept_tile;
+    cpu_kept_bcsr { /* bit c of word [c / 32][r]: row r keeps its edge to column c. Of edges that are not there: 0 */
+    uint32_t word[KEPT_HEADS][BCSR_COLUMNS / KEPT_WORD * LANES];
+} cpu_kept_bcsr;
 
 /* Factors 0 or 1/(1-p) of the heads first .. first+heads-1 for a block, as scores stand (attend.h). Where there is no edge or head they say
  * nothing. */
 void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
-                    float *factor);
+                         float *factor);
 
 /* Of the four rows of a band with so many edges, as its scores stand: bits[vectors h + i] for vector i of head first + h. Writes whole
  * fours of heads. */
@@ -33,14 +33,14 @@ void cpu_keep_band(const ref_attend *t, int64_t row, int32_t edges, int32_t firs
 
 /* Of the rows of a bundle, as its scores stand: bits[places g + e] for place e of the heads from first + QUADS g on. */
 void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads,
-                     cpu_bits *bits);
+                          cpu_bits *bits);
 
-/* Of a tile for the heads head .. head + 3. */
-void cpu_keep_tile(const ref_attend *t, const cpu_tile *tile, int32_t head, cpu_kept_tile *kept);
+/* Of a block of bcsr for the heads head .. head + 3. */
+void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept);
 
 /* Of a row's edges from .. from+count-1 for the heads head .. head + 3: bits[stride j + i] for LANES edges of head + j. */
 void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head, cpu_bits *bits,
-                    int64_t stride);
+                         int64_t stride);
 
 /* s *= 0 or 1/(1-p): `vectors` vectors whose lanes are edges. */
 static inline void cpu_keep(const ref_attend *t, float *s, const cpu_bits *bits, int64_t vectors)
@@ -50,37 +50,20 @@ static inline void cpu_keep(const ref_attend *t, float *s, const cpu_bits *bits,
         vec_store(s, vec_mul(vec_load(s), vec_keep(lanes_of_bits(bits[i]), keep, vec_zero())));
 }
 
-/* The same for the scores [column][row] of a tile's columns; `first` is a multiple of BLOCK. */
-static inline void cpu_keep_columns(const ref_attend *t, float *s, const cpu_kept_tile *kept, int32_t head, int32_t first,
-                                    int32_t count)
-{
-    const vec keep = vec_all(t->drop.keep);
-    const uint32_t *word = kept->word[head % KEPT_HEADS] + first / KEPT_WORD * LANES;
-    for (int32_t c = 0; c < count; c++, s += LANES)
-        vec_store(
-            s, vec_mul(vec_load(s), vec_keep(lanes_of_bit(word + c / KEPT_WORD * LANES, c % KEPT_WORD), keep, vec_zero())));
-}
-
-/* The same for the scores [place][row] of the places of strip g. */
-static inline void cpu_keep_strip(const ref_attend *t, float *s, const cpu_kept_tile *kept, int32_t head, const cpu_strip *strip,
+/* The same for the scores [place][row] of the places of panel g. */
+static inline void cpu_keep_panel(const ref_attend *t, float *s, const cpu_kept_bcsr *kept, int32_t head, const bcsr_panel *panel,
                                   int g)
 {
     const vec keep = vec_all(t->drop.keep);
     const uint32_t *rows = kept->word[head % KEPT_HEADS] + 4 * g, *word[QUADS];
     int bit[QUADS];
-    for (int32_t j = 0; j < strip->count; j += QUADS, s += LANES) {
+    for (int32_t j = 0; j < panel->count; j += QUADS, s += LANES) {
         for (int i = 0; i < QUADS; i++) {
-            const int32_t column = strip->column[j + i];
+            const int32_t column = panel->column[j + i];
             word[i] = rows + column / KEPT_WORD * LANES, bit[i] = column % KEPT_WORD;
         }
         vec_store(s, vec_mul(vec_load(s), vec_keep(lanes_of_quad_bits(word, bit), keep, vec_zero())));
     }
-}
-
-static inline float cpu_factor(const ref_attend *t, const cpu_kept_tile *kept, int32_t head, int32_t column, int r)
-{
-    const uint32_t word = kept->word[head % KEPT_HEADS][column / KEPT_WORD * LANES + r];
-    return word >> column % KEPT_WORD & 1 ? t->drop.keep : 0;
 }
 
 #endif

@@ -51,13 +51,12 @@ static int64_t way_of(const ref_attend *t, const cpu_shelves *shelves, const int
     const int64_t last = t->edges->rows;
     int64_t *way = &ways->alone;
     cpu_band band, bands[QUADS];
-    cpu_tile_room room;
-    cpu_tile tile;
+    bcsr_work work;
     int32_t rows = 1, covered = 0;
     for (int r = 0; swept && r < LANES && row + r < last; r++) covered |= swept[row + r];
     if (cpu_bands_at(t, row, last, swept, bands)) way = &ways->banded, rows = LANES;
-    else if (!covered && cpu_tiles_serve(t) && cpu_tile_find(t->edges, row, last, cpu_labelled(t), &room, &tile))
-        way = &ways->tiled, rows = LANES, ways->stripped += cpu_by_strips(t, &tile) ? LANES : 0;
+    else if (!covered && bcsr_serves(t) && cpu_bcsr_find(t->edges, row, last, cpu_labelled(t), &work))
+        way = &ways->tiled, rows = LANES;
     else if (cpu_bundled(shelves, row, 1)) way = &ways->bundled;
     else if (cpu_band_at(t, row, last, swept, &band)) way = &ways->banded, rows = BAND_ROWS;
     else if (cpu_bundled(shelves, row, 0)) way = &ways->bundled;

@@ -22,14 +22,13 @@ typedef struct cpu_soon {
     const float *next;       /* of it, */
     int32_t left;            /* and so many lines */
     int32_t portion;         /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
-    float rate, due;         /* lines for each step of the work; what part of a line the last step left over */
     cpu_wanted each[SOON];
 } cpu_soon;
 
 static inline void cpu_soon_start(cpu_soon *x, int64_t stride, int64_t numbers)
 {
     x->stride = stride, x->numbers = numbers, x->next = NULL;
-    x->wanteds = x->wanted = x->left = x->portion = 0, x->row = x->lines = 0, x->rate = x->due = 0;
+    x->wanteds = x->wanted = x->left = x->portion = 0, x->row = x->lines = 0;
 }
 
 static inline int32_t cpu_soon_lines(const cpu_soon *x) /* of a row */
@@ -46,13 +45,6 @@ static inline void cpu_soon_add(cpu_soon *x, const float *plane, int64_t first, 
 }
 
 /* What was added is asked for over so many steps. */
-static inline void cpu_soon_over(cpu_soon *x, int64_t steps)
-{
-    if (x->lines > SOON_MOST) x->lines = SOON_MOST;
-    x->rate = steps > 0 ? (float)x->lines / (float)steps : 0;
-}
-
-/* The same, for cpu_ask_portion. */
 static inline void cpu_soon_portions(cpu_soon *x, int64_t steps)
 {
     if (x->lines > SOON_MOST) x->lines = SOON_MOST;
@@ -76,15 +68,6 @@ static inline void cpu_ask_lines(cpu_soon *x, int32_t lines)
         for (int32_t i = 0; i < now; i++) vec_ask(x->next + i * SOON_LINE);
         x->next += now * SOON_LINE, x->left -= now, lines -= now;
     }
-}
-
-/* Some steps were taken. */
-static inline void cpu_ask_soon(cpu_soon *x, int32_t steps)
-{
-    x->due += x->rate * (float)steps;
-    const int32_t lines = (int32_t)x->due;
-    cpu_ask_lines(x, lines);
-    x->due -= (float)lines;
 }
 
 /* A step was taken. */

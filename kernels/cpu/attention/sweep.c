@@ -1,19 +1,19 @@
 /* sweep.c - finds the sweeps: blocks of rows whose ranges begin again and again at the same sources. */
 #include "kernels/cpu/attention/sweep.h"
-#include "kernels/cpu/attention/tile.h"
+#include "kernels/cpu/attention/bcsr.h"
 
 /* Rows that a tile will hold, or would but for what the call wants: they stand well where they are. */
 static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 {
     int64_t low = INT64_MAX, high = 0;
-    if (!e->row_local || !e->row_example || !cpu_tile_starts(e, row, last)) return 0;
+    if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
     for (int r = 0; r < LANES; r++) {
         const gsa_run *run = cpu_range(e, row + r);
         if (!run || run->kind != e->runs[e->run_offset[row]].kind) return 0; /* kinds count their sources each by itself */
         if (run->first < low) low = run->first;
         if (run->first + (int64_t)run->count > high) high = run->first + (int64_t)run->count;
     }
-    return cpu_tile_pays(high - low, e->edge_offset[row + LANES] - e->edge_offset[row]);
+    return cpu_bcsr_pays(high - low, e->edge_offset[row + LANES] - e->edge_offset[row]);
 }
 
 /* CALL(row, run) for each range of a block of rows that may be swept. */

@@ -1,5 +1,6 @@
 /* sweep_group.c - the forward pass of rows that read all sources of a piece (sweep_group.h). */
 #include <float.h>
+#include "kernels/cpu/attention/softmax.h"
 #include "kernels/cpu/attention/sweep_packed.h"
 
 typedef struct softmaxes { /* of the rows and one head, each row's in its lanes */
@@ -39,7 +40,7 @@ static void keep_states(const cpu_group *g, int32_t head, const softmaxes *all)
 /* Takes scores whose largest are `top` in; they become exponentials. Returns by what is shrunk what stands so far. */
 CPU_INLINE vec absorb(softmaxes *x, float *s, int32_t vectors, vec top, int rows)
 {
-    const vec shrink = vec_exp(vec_sub(x->top, top)), added = cpu_group_add_quad(cpu_strip_exponents(s, vectors, top), rows);
+    const vec shrink = vec_exp(vec_sub(x->top, top)), added = cpu_group_add_quad(cpu_exponents(s, vectors, top), rows);
     const vec more = vec_sub(added, vec_mul(x->lost, shrink)), before = vec_mul(x->sum, shrink);
     x->top = top, x->sum = vec_add(before, more);
     x->lost = vec_sub(vec_sub(x->sum, before), more);

@@ -3,12 +3,12 @@
  * A row of K is multiplied with the rows' queries while these stand in registers, and a row of V goes into all their outputs, so that K, V, dK
  * and dV are read and written once for four rows. Lane b of a vector of scores is row b % rows, and the columns follow one another: a
  * maximum, an exponential or a sum serves all rows. Every row reads every column: nothing is masked, and what is not finite needs no
- * second way. Heads of at most SLICE vectors have their queries in registers (AVX-512), others in the first cache (sweep_packed.h).
+ * second way. Heads of at most SLICE vectors have their queries in registers (AVX-512), others in L1 (sweep_packed.h).
  * Not with dropout, nor where labels differ along a range. */
 #ifndef GSA_CPU_SWEEP_GROUP_H
 #define GSA_CPU_SWEEP_GROUP_H
 #include "kernels/cpu/attention/sweep.h"
-#include "kernels/cpu/attention/tile_turned.h"
+#include "kernels/cpu/attention/panel.h"
 
 enum {
     GROUP = STRIP,  /* rows at most */
@@ -57,7 +57,7 @@ static inline void cpu_group_rows(const cpu_group *g, const void *plane, int64_t
 }
 
 /* Lane b of turned vector i is of row i ^ (b % rows). */
-CPU_INLINE void cpu_group_turn(cpu_turned *to, const float *const *x, float scale, int rows, int vectors, int whole,
+CPU_INLINE void cpu_group_turn(cpu_transposed *to, const float *const *x, float scale, int rows, int vectors, int whole,
                                lanes end)
 {
     const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
@@ -69,32 +69,32 @@ CPU_INLINE void cpu_group_turn(cpu_turned *to, const float *const *x, float scal
         CPU_UNROLL
         for (int r = 0; r < rows; r++) two[r] = rows > 1 ? vec_keep(odd, row[r ^ 1], row[r]) : row[r];
         CPU_UNROLL
-        for (int r = 0; r < rows; r++) to->part[r][v] = rows == GROUP ? vec_keep(high, two[r ^ 2], two[r]) : two[r];
+        for (int r = 0; r < rows; r++) to->part[v][r] = rows == GROUP ? vec_keep(high, two[r ^ 2], two[r]) : two[r];
     }
 }
 
 /* Of two rows lane b: what its lanes add to the product of row b % 2 with x; of one row likewise. */
-CPU_INLINE vec cpu_group_few(const cpu_turned *q, const float *x, int rows, int vectors, int whole, lanes end)
+CPU_INLINE vec cpu_group_few(const cpu_transposed *q, const float *x, int rows, int vectors, int whole, lanes end)
 {
     vec sum[2];
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         const vec k = vec_held(cpu_piece(x, v, vectors, whole, end));
         CPU_UNROLL
-        for (int i = 0; i < rows; i++) sum[i] = v ? vec_fma(q->part[i][v], k, sum[i]) : vec_mul(q->part[i][v], k);
+        for (int i = 0; i < rows; i++) sum[i] = v ? vec_fma(q->part[v][i], k, sum[i]) : vec_mul(q->part[v][i], k);
     }
     return rows == 2 ? vec_add(sum[0], vec_swap_one(sum[1])) : sum[0];
 }
 
 /* Each quad: what its lanes add to the products of the rows with the columns c .. c + GROUP/rows - 1. */
-CPU_INLINE vec cpu_group_quad(const cpu_turned *q, const float *x, int64_t stride, int64_t ahead, int32_t c, int32_t last,
+CPU_INLINE vec cpu_group_quad(const cpu_transposed *q, const float *x, int64_t stride, int64_t ahead, int32_t c, int32_t last,
                               int rows, int vectors, int whole, lanes end)
 {
     vec few[GROUP];
     for (int i = 0; i < GROUP / rows; i++) {
         const float *column = x + (c + i < last ? c + i : last) * stride;
         if (ahead) cpu_ask(column, ahead, vectors);
-        few[i] = rows == GROUP ? cpu_turned_dots(q, column, NULL, 0, vectors, whole, end)
+        few[i] = rows == GROUP ? cpu_transposed_dots(q->part[0], column, NULL, 0, vectors, whole, end)
                                : cpu_group_few(q, column, rows, vectors, whole, end);
     }
     if (rows == GROUP) return few[0];
@@ -104,7 +104,7 @@ CPU_INLINE vec cpu_group_quad(const cpu_turned *q, const float *x, int64_t strid
 
 /* The products of the rows with the columns that stand in vector j of the scores, of which there are `columns` in all: the last one again
  * where there are no more. */
-CPU_INLINE vec cpu_group_dots(const cpu_turned *q, const float *x, int64_t stride, int64_t ahead, int32_t j, int32_t columns,
+CPU_INLINE vec cpu_group_dots(const cpu_transposed *q, const float *x, int64_t stride, int64_t ahead, int32_t j, int32_t columns,
                               int rows, int vectors, int whole, lanes end)
 {
     vec w[QUADS];

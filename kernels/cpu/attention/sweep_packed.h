@@ -1,6 +1,6 @@
 /* sweep_packed.h - products of a group's rows with columns, where the rows do not fit the registers: heads of any width up to GROUP_DIM.
  *
- * LANES sums stand in registers, those of one vector of scores: LANES / rows columns by the rows. The rows are turned (tile_turned.h), scaled
+ * LANES sums stand in registers, those of one vector of scores: LANES / rows columns by the rows. The rows are transposed (attention/panel.h), scaled
  * and packed, vector by vector, in the first cache; each vector of them is read once for all columns at work, each of a column once for all
  * rows: four rows and two columns (AVX2) read 6 vectors for 8 multiplications. Outputs are taken by as many sums, slice by slice. */
 #ifndef GSA_CPU_SWEEP_PACKED_H
@@ -106,7 +106,7 @@ CPU_INLINE vec cpu_packed_row_dots(const float *const *a, const float *const *b,
 
 /* The rows of a head as they are multiplied with columns: packed, or by registers. */
 typedef struct cpu_operand {
-    cpu_turned turned;
+    cpu_transposed transposed;
     cpu_packed packed;
 } cpu_operand;
 
@@ -114,14 +114,14 @@ CPU_INLINE void cpu_operand_of(cpu_operand *to, const float *const *x, float sca
                                int whole, lanes end)
 {
     if (packed) cpu_pack_rows(&to->packed, x, scale, rows, vectors, whole, end);
-    else cpu_group_turn(&to->turned, x, scale, rows, vectors, whole, end);
+    else cpu_group_turn(&to->transposed, x, scale, rows, vectors, whole, end);
 }
 
 CPU_INLINE vec cpu_operand_dots(const cpu_operand *q, const float *x, int64_t stride, int64_t ahead, int32_t j,
                                 int32_t columns, int packed, int rows, int vectors, int whole, lanes end)
 {
     return packed ? cpu_packed_dots(&q->packed, x, stride, ahead, j, columns, rows, vectors, whole, end)
-                  : cpu_group_dots(&q->turned, x, stride, ahead, j, columns, rows, vectors, whole, end);
+                  : cpu_group_dots(&q->transposed, x, stride, ahead, j, columns, rows, vectors, whole, end);
 }
 
 CPU_INLINE vec cpu_operand_row_dots(const float *const *a, const float *const *b, int packed, int rows, int vectors,

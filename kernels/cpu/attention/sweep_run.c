@@ -4,7 +4,7 @@
 #include "kernels/cpu/attention/sweep_batch.h"
 #include "kernels/cpu/attention/sweep_four.h"
 #include "kernels/cpu/attention/sweep_group.h"
-#include "kernels/cpu/attention/tile_read.h"
+#include "kernels/cpu/attention/bcsr_read.h"
 
 enum {
     OPEN = 64,      /* short rows that are taken step by step at once, at most */

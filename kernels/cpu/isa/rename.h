@@ -48,13 +48,13 @@
 /* kernels/cpu/attention/edge_plan.h */
 #define cpu_plan_of GSA_CPU_SYMBOL(plan_of)
 #define cpu_plan_done GSA_CPU_SYMBOL(plan_done)
-#define cpu_plan_tile GSA_CPU_SYMBOL(plan_tile)
+#define cpu_plan_blocks GSA_CPU_SYMBOL(plan_blocks)
 
 /* kernels/cpu/attention/kept.h */
 #define cpu_keep_block GSA_CPU_SYMBOL(keep_block)
 #define cpu_keep_band GSA_CPU_SYMBOL(keep_band)
 #define cpu_keep_bundle GSA_CPU_SYMBOL(keep_bundle)
-#define cpu_keep_tile GSA_CPU_SYMBOL(keep_tile)
+#define cpu_keep_bcsr GSA_CPU_SYMBOL(keep_bcsr)
 #define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
 
 /* kernels/cpu/attention/sweep.h */
@@ -81,25 +81,22 @@
 #define cpu_group_forward GSA_CPU_SYMBOL(group_forward)
 #define cpu_group_backward GSA_CPU_SYMBOL(group_backward)
 
-/* kernels/cpu/attention/tile.h */
-#define cpu_tile_find GSA_CPU_SYMBOL(tile_find)
-#define cpu_tile_starts GSA_CPU_SYMBOL(tile_starts)
-#define cpu_tile_pays GSA_CPU_SYMBOL(tile_pays)
-#define cpu_tile_columns GSA_CPU_SYMBOL(tile_columns)
-#define cpu_tile_strips GSA_CPU_SYMBOL(tile_strips)
-#define cpu_tile_cut GSA_CPU_SYMBOL(tile_cut)
-#define cpu_tile_forward GSA_CPU_SYMBOL(tile_forward)
-#define cpu_strips_forward GSA_CPU_SYMBOL(strips_forward)
-#define cpu_tile_backward GSA_CPU_SYMBOL(tile_backward)
-#define cpu_strips_backward GSA_CPU_SYMBOL(strips_backward)
-#define cpu_tile_by_rows GSA_CPU_SYMBOL(tile_by_rows)
+/* kernels/cpu/attention/bcsr.h */
+#define cpu_bcsr_starts GSA_CPU_SYMBOL(bcsr_starts)
+#define cpu_bcsr_pays GSA_CPU_SYMBOL(bcsr_pays)
+#define cpu_bcsr_columns GSA_CPU_SYMBOL(bcsr_columns)
+#define cpu_bcsr_cut GSA_CPU_SYMBOL(bcsr_cut)
+#define cpu_bcsr_find GSA_CPU_SYMBOL(bcsr_find)
+#define cpu_bcsr_next GSA_CPU_SYMBOL(bcsr_next)
+#define cpu_bcsr_forward GSA_CPU_SYMBOL(bcsr_forward)
+#define cpu_bcsr_backward GSA_CPU_SYMBOL(bcsr_backward)
 #define cpu_back_block GSA_CPU_SYMBOL(back_block)
 
-/* kernels/cpu/attention/tile_strip.h */
-#define cpu_strips_begin GSA_CPU_SYMBOL(strips_begin)
-#define cpu_strip_scores GSA_CPU_SYMBOL(strip_scores)
-#define cpu_strip_bare_scores GSA_CPU_SYMBOL(strip_bare_scores)
-#define cpu_strip_values GSA_CPU_SYMBOL(strip_values)
+/* kernels/cpu/attention/bcsr_panel.h */
+#define cpu_panels_begin GSA_CPU_SYMBOL(panels_begin)
+#define cpu_panel_scores GSA_CPU_SYMBOL(panel_scores)
+#define cpu_panel_bare_scores GSA_CPU_SYMBOL(panel_bare_scores)
+#define cpu_panel_values GSA_CPU_SYMBOL(panel_values)
 
 /* kernels/cpu/table.c */
 #define cpu_fill GSA_CPU_SYMBOL(fill)

@@ -1,11 +1,11 @@
-/* tile_read.h - the order in which memory is asked for what tiles read.
+/* bcsr_read.h - the order in which memory is asked for what blocks read.
  *
- * A tile works head by head: a few lines of a row here, a few of the next row, and the whole again for the next head. Memory answers that
- * at a third of its rate; from end to end it gives a row before it is needed. So what is new of a tile is read once, whole rows one
- * after another, and while the tile is worked on, what is new of the tile behind it is asked for. */
-#ifndef GSA_CPU_TILE_READ_H
-#define GSA_CPU_TILE_READ_H
-#include "kernels/cpu/attention/tile.h"
+ * A block works head by head: a few lines of a row here, a few of the next row, and the whole again for the next head. Memory answers that
+ * at a third of its rate; from end to end it gives a row before it is needed. So what is new of a block is read once, whole rows one
+ * after another, and while the block is worked on, what is new of the block behind it is asked for. */
+#ifndef GSA_CPU_BCSR_READ_H
+#define GSA_CPU_BCSR_READ_H
+#include "kernels/cpu/attention/bcsr.h"
 
 enum {
     READ_PLANES = 4,
@@ -15,16 +15,16 @@ enum {
 struct cpu_reading {
     int32_t first, last; /* heads */
     int backward;
-    int64_t next;     /* the row of the tile that was asked for, -1: none */
-    int32_t clusters; /* of the tile before */
-    cpu_cluster cluster[TILE_CLUSTERS];
-    cpu_soon soon; /* of the tile behind */
+    int64_t next;     /* the row of the block that was asked for, -1: none */
+    int32_t ranges; /* of the block before */
+    bcsr_range range[BCSR_RANGES];
+    cpu_soon soon; /* of the block behind */
 };
 
 static inline void cpu_start_reading(cpu_reading *x, int32_t first, int32_t last, int backward)
 {
     x->first = first, x->last = last, x->backward = backward;
-    x->clusters = 0, x->next = -1;
+    x->ranges = 0, x->next = -1;
 }
 
 /* Reads the heads' columns of rows row .. last of the planes that are there. */
@@ -38,19 +38,19 @@ static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x, cons
                 (void)*(const volatile float *)((const float *)plane[p] + r * t->width + i);
 }
 
-/* Notes the same for cpu_ask_soon. */
+/* Notes the same, to be asked for. */
 static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane, int64_t row, int64_t last)
 {
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
         if (plane[p]) cpu_soon_add(&x->soon, (const float *)plane[p] + (int64_t)x->first * t->dim, row, last);
 }
 
-/* Reads, or expects, rows of a tile's clusters that are not among `old`, another tile's. */
-CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const cpu_tile *tile, const cpu_cluster *old, int32_t olds,
+/* Reads, or expects, rows of a block's ranges that are not among `old`, another block's. */
+CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const bcsr_block *block, const bcsr_range *old, int32_t olds,
                              int expect)
 {
-    for (int32_t i = 0, j = 0; i < tile->clusters; i++) {
-        const cpu_cluster *now = &tile->cluster[i];
+    for (int32_t i = 0, j = 0; i < block->ranges; i++) {
+        const bcsr_range *now = &block->range[i];
         const gsa_part *part = &t->args->parts[now->kind];
         const void *const plane[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
         int64_t from = now->first;
@@ -65,26 +65,25 @@ CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const cpu_tile
     }
 }
 
-/* Reads a tile; the one behind it (NULL: none) is asked for while this one is worked on. */
-static inline void cpu_read_tile(const ref_attend *t, const cpu_tile *tile, const cpu_tile *behind, cpu_reading *x)
+/* Reads a block; the one behind it (NULL: none) is asked for while this one is worked on. */
+static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const bcsr_block *behind, cpu_reading *x)
 {
-    const int past = !x->backward && cpu_streams(t) && (LANES == 16 || !cpu_by_strips(t, tile)); /* outputs, past the caches */
+    const int past = !x->backward && cpu_streams(t) && LANES == 16; /* outputs, past the caches */
     const void *const plane[READ_PLANES] = { t->args->q, past ? NULL : t->args->out, t->args->dout,
                                              t->args->dq };
     cpu_soon_start(&x->soon, t->width, (int64_t)(x->last - x->first) * t->dim);
     if (t->edges->rows * t->width < READ_LEAST) return;
-    if (x->next != tile->row) {
-        cpu_read_rows(t, x, plane, tile->row, tile->row + LANES - 1);
-        cpu_new_rows(t, x, tile, x->cluster, x->clusters, 0);
+    if (x->next != block->row) {
+        cpu_read_rows(t, x, plane, block->row, block->row + LANES - 1);
+        cpu_new_rows(t, x, block, x->range, x->ranges, 0);
     }
     x->next = behind ? behind->row : -1;
-    x->clusters = tile->clusters;
-    memcpy(x->cluster, tile->cluster, sizeof *x->cluster * (size_t)tile->clusters);
+    x->ranges = block->ranges;
+    memcpy(x->range, block->range, sizeof *x->range * (size_t)block->ranges);
     if (!behind) return;
     cpu_want_rows(t, x, plane, behind->row, behind->row + LANES - 1);
-    cpu_new_rows(t, x, behind, tile->cluster, tile->clusters, 1);
-    if (cpu_by_strips(t, tile)) cpu_soon_portions(&x->soon, (x->last - x->first) * cpu_strip_vectors(tile));
-    else cpu_soon_over(&x->soon, (int64_t)(x->last - x->first) * (tile->labels + (x->backward ? 2 : 1) * tile->columns));
+    cpu_new_rows(t, x, behind, block->range, block->ranges, 1);
+    cpu_soon_portions(&x->soon, (x->last - x->first) * bcsr_vectors(block));
 }
 
 #endif

@@ -1,0 +1,147 @@
+/* bcsr.h - the format bcsr: block compressed sparse rows.
+ *
+ * LANES rows that follow one another in an example and read much the same sources are a small dense problem with a mask. The union of their
+ * sources is cut into blocks of at most BCSR_COLUMNS columns. A block goes by micro-panels: four rows and the columns that one of
+ * them reads, an order of its own. A row of K meets the four queries of a panel; a row of dK and dV is read and written once a block.
+ *
+ *            columns of the block               panel 0: columns 0 1 2 3 4 5      places of scores:  [place][4 rows],
+ *     row 0  x x x x . .  . . .                 panel 1: columns     2 3 4 5 6      QUADS places stand in a vector
+ *     row 1  . x x x x .  . . .
+ *     row 2  . . x x x x  . . .                 shared places come first: all rows that read them do so by one label
+ *     row 3  . . . x x x  . . .
+ *     row 4  . . . . x x  x . .
+ *     ...
+ *
+ * Blocks start at rows whose place in their example is a multiple of LANES: how examples are batched changes none. Outside the mask weights
+ * are 0, and 0 times infinity is not 0: what is not finite is computed again row by row. */
+#ifndef GSA_CPU_BCSR_H
+#define GSA_CPU_BCSR_H
+#include "kernels/cpu/attention/attend.h"
+#include "kernels/cpu/attention/soon.h"
+#include "kernels/ref/attend_items.h"
+
+enum {
+    BCSR_UNION = 8192,   /* sources that LANES rows read at most */
+    BCSR_COLUMNS = 1024, /* of a block at most, */
+    BCSR_LABELS = 1056,  /* and labels: diagonals of as many columns have one a column and row */
+    BCSR_ALL = 16384,    /* labels of all edges at most */
+    BCSR_RANGES = 64,    /* of neighbouring sources at most */
+    BCSR_DIM = 512,      /* columns of a head at most */
+    PANEL_ROWS = 4,
+    PANEL_ENDS = 48, /* numbers of a panel's lists at most, beside 4 an edge: what goes up to multiples of QUADS */
+    PANEL_LISTS = 6 * BCSR_COLUMNS + BCSR_LABELS + PANEL_ENDS /* of any panel: column, mask, from; wanted */
+};
+
+typedef struct bcsr_range { /* sources first .. last of a kind are columns from `column` on */
+    int32_t kind, first, last, column;
+} bcsr_range;
+
+typedef struct bcsr_panel {
+    int32_t count;  /* places; behind them columns that are there and none of whose lanes is an edge, up to a multiple of QUADS */
+    int32_t shared; /* the first places, a multiple of QUADS: their rows read them by one label. All, where labels do not matter */
+    int32_t labels; /* by which the rows read the others */
+    const uint16_t *column;
+    const uint16_t *mask;   /* [vectors]: the lanes that are edges, lane 4 i + r: row r at place i */
+    const uint16_t *label;  /* [shared], none where labels do not matter: a place among the block's labels */
+    const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
+    const uint16_t *from;   /* [places behind `shared`][4]: i where row r's label is wanted[i]; 0 where it has none */
+} bcsr_panel;
+
+typedef struct bcsr_block {
+    int64_t row; /* the first of LANES */
+    int32_t columns, ranges, labels;
+    int32_t blocks; /* of the same rows, with this one and those behind it */
+    const bcsr_range *range;
+    const uint16_t *mask; /* [columns]; bit r: row + r reads the column */
+    const int32_t *label; /* [labels], none where they do not matter */
+    bcsr_panel panel[QUADS];
+} bcsr_block;
+
+typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
+    const gsa_edges *edges;
+    int64_t row;
+    int labelled;
+    int32_t columns, ranges; /* of the union */
+    bcsr_range range[BCSR_RANGES];
+    uint16_t mask[BCSR_UNION];
+    int32_t label[BCSR_UNION * LANES]; /* [column][row]; of the block that is cut: a place among its labels */
+    int16_t place[BCSR_ALL];           /* of a label in the block that is cut, -1: it has none */
+    bcsr_range cut[BCSR_RANGES];
+    int32_t named[BCSR_LABELS];
+    uint16_t lists[QUADS * PANEL_LISTS];
+} bcsr_work;
+
+/* Whether LANES rows from `row` on, which all stand before `last`, may be blocks by where they stand; whether so many columns may be. */
+int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last);
+int cpu_bcsr_pays(int64_t columns, int64_t edges);
+int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
+
+/* Where a range of rows that starts at `row` may be cut: behind the LANES rows that `row` would stand inside of. */
+int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row);
+
+/* 1 when the rows from `row` on are blocks: their union stands in `x`. Rows from `last` on are another's. */
+int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *x);
+/* The block of the union's columns from `from` on; returns the next one's first column, 0 when there are too many labels. */
+int32_t cpu_bcsr_next(bcsr_work *x, int32_t from, bcsr_block *block);
+
+/* Whether a call can work by blocks at all; whether labels matter to it. */
+static inline int bcsr_serves(const ref_attend *t)
+{
+    return !t->args->weights && t->dim > 0 && t->dim <= BCSR_DIM;
+}
+static inline int cpu_labelled(const ref_attend *t)
+{
+    return t->r || t->bias || t->args->dlabel_vectors || t->args->dlabel_bias;
+}
+
+static inline int32_t cpu_whole_quads(int32_t count)
+{
+    return (count + QUADS - 1) / QUADS * QUADS;
+}
+
+/* How many vectors of a block are scored or mixed. */
+static inline int64_t bcsr_vectors(const bcsr_block *block)
+{
+    int64_t vectors = 0;
+    for (int g = 0; g < QUADS; g++) vectors += 2 * ((block->panel[g].count + QUADS - 1) / QUADS);
+    return vectors;
+}
+
+/* Where the lists of a panel stand, one behind the other from `at` on; returns their end. */
+static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at, int labelled)
+{
+    const int32_t places = cpu_whole_quads(x->count);
+    x->column = at, x->mask = x->column + places, x->label = x->mask + places / QUADS;
+    x->wanted = x->label + (labelled ? x->shared : 0), x->from = x->wanted + cpu_whole_quads(x->labels);
+    return x->from + 4 * (int64_t)(places - x->shared);
+}
+
+/* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's sources follow one another. */
+static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *skipped, int32_t *column)
+{
+    const int32_t end = run->first + (run->count - 1) * run->step, low = end < run->first ? end : run->first;
+    const int32_t high = end < run->first ? run->first : end;
+    const bcsr_range *x = block->range, *const last = x + block->ranges;
+    while (x < last && (x->kind != run->kind || x->last < low)) x++;
+    if (x == last || x->first > high) return 0;
+    const int32_t from = low > x->first ? low : x->first, to = high < x->last ? high : x->last;
+    *skipped = run->count == 1 ? 0 : run->step > 0 ? from - run->first : run->first - to;
+    run->first += *skipped * run->step, run->label += *skipped * run->label_step, run->count = to - from + 1;
+    *column = x->column + run->first - x->first;
+    return run->count;
+}
+
+typedef struct cpu_reading cpu_reading; /* bcsr_read.h */
+
+/* The forward pass of the `block->blocks` blocks from `block` on; 0 when something is not finite: then rows are computed one by one, for a NaN
+ * or an infinity that a row does not read must not reach it. */
+int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading);
+
+/* The backward pass of one block for the heads that are read. */
+void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading, const ref_label_sums *sums);
+
+/* The backward pass of a block of a row's edges, for what is not finite (attend_backward.c). */
+void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
+                         const ref_label_sums *sums);
+
+#endif

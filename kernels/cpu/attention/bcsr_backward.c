@@ -1,0 +1,279 @@
+/* bcsr_backward.c - gradients of a block: for each head the scores of all panels again, their slopes, dQ panel by panel, dK and dV of the
+ * block.
+ *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
+ *
+ * A head's slices of rows stand a row apart, where L1 has room for few: they are packed before one panel after another reads them. Scores
+ * stand as the panel has its columns ([places][4]); dK and dV look them up by columns. */
+#include "kernels/cpu/attention/bcsr_panel.h"
+#include "kernels/cpu/attention/bcsr_read.h"
+#include "kernels/cpu/attention/kept.h"
+
+enum {
+    PANEL_SCORES = 4 * (BCSR_COLUMNS + QUADS),     /* of one panel at most */
+    SCORES_AT_MOST = LANES + QUADS * PANEL_SCORES, /* zeros first */
+    PANEL_LABELS = 4 * (BCSR_LABELS + QUADS)
+};
+
+typedef struct back_panels {
+    bcsr_panels in;
+    const cpu_kept_bcsr *kept;                                      /* where there is dropout */
+    _Alignas(64) float q[LANES * BCSR_DIM], dout[LANES * BCSR_DIM]; /* packed; q is scaled */
+    _Alignas(64) float p[SCORES_AT_MOST], ds[SCORES_AT_MOST];       /* of one panel after another; s and g first */
+    int32_t found[BCSR_COLUMNS][QUADS]; /* where p and ds of a column and of row r stand, less r */
+    float *dk[BCSR_COLUMNS], *dv[BCSR_COLUMNS];
+    _Alignas(64) float slope[BCSR_LABELS * LANES],
+        part[QUADS][PANEL_LABELS];               /* sums of ds by label; of a panel's wanted labels */
+    _Alignas(64) float lse[LANES], inner[LANES]; /* D */
+    vec odd;                                     /* NaN where a product is not finite */
+    int64_t packed;                              /* numbers from one packed row to the next */
+} back_panels;
+
+/* Where the scores of panel g start. */
+static int32_t scores_at(int g)
+{
+    return LANES + g * PANEL_SCORES;
+}
+
+/* The head's columns of a row, padded with zeros to whole vectors. */
+static void pack_row(float *to, const float *x, int32_t dim, float scale)
+{
+    for (int32_t i = 0; i < dim; i += LANES)
+        vec_store(to + i, vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)), vec_all(scale)));
+}
+
+/* g of all panels, then s. */
+static void score(back_panels *x)
+{
+    const int64_t row = x->packed;
+    for (int g = 0; g < QUADS; g++)
+        x->odd = cpu_panel_values(&x->in, g, x->dout + STRIP * g * row, row, x->ds + scores_at(g), x->odd);
+    for (int g = 0; g < QUADS; g++)
+        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + STRIP * g * row, row, x->p + scores_at(g), x->odd);
+}
+
+/* p and ds of panel g, where s and g stood. */
+static void weigh(back_panels *x, int g)
+{
+    const bcsr_panel *panel = &x->in.block->panel[g];
+    const int32_t vectors = cpu_whole_quads(panel->count) / QUADS;
+    float *s = x->p + scores_at(g), *slope = x->ds + scores_at(g);
+    const vec lse = vec_four(x->lse + STRIP * g), inner = vec_four(x->inner + STRIP * g);
+    if (x->in.t->drop.on) cpu_keep_panel(x->in.t, slope, x->kept, x->in.head, panel, g);
+    for (int32_t j = 0, some; j < vectors; j += some) {
+        vec p[VEC_SOME];
+        some = vectors - j < VEC_SOME ? 1 : VEC_SOME;
+        for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), lse);
+        if (some == VEC_SOME) vec_exp_some(p, VEC_SOME);
+        else vec_exp_some(p, 1);
+        for (int i = 0; i < some; i++) {
+            float *at = slope + (j + i) * LANES;
+            const lanes edges = lanes_of_bits(panel->mask[j + i]);
+            p[i] = vec_keep(edges, p[i], vec_zero());
+            vec_store(s + (j + i) * LANES, p[i]);
+            vec_store(at, vec_keep(edges, vec_mul(p[i], vec_sub(vec_load(at), inner)), vec_zero()));
+        }
+    }
+    if (x->in.t->drop.on) cpu_keep_panel(x->in.t, s, x->kept, x->in.head, panel, g);
+}
+
+/* to[r] += scale times the shares of `m` of row r: shared places, the others, labels. */
+CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const cpu_mixing m[3], int32_t from, int labelled,
+                          int vectors, int whole, lanes end)
+{
+    vec sum[STRIP][MIXED];
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
+    cpu_mix_places(sum, &m[0], from, NULL, labelled, vectors, whole, end);
+    if (labelled) {
+        cpu_mix_places(sum, &m[1], from, NULL, 0, vectors, whole, end);
+        cpu_mix_places(sum, &m[2], from, NULL, 0, vectors, whole, end);
+    }
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        float *y = to + r * stride + from;
+        cpu_put_piece(y, v, vectors, whole, end, vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
+    }
+}
+
+/* The sums of ds by those labels of panel g that are wanted. */
+static void sum_wanted(back_panels *x, int g)
+{
+    const bcsr_panel *panel = &x->in.block->panel[g];
+    const float *ds = x->ds + scores_at(g) + 4 * panel->shared;
+    memset(x->part[g], 0, sizeof(float) * 4 * (size_t)panel->labels);
+    for (int32_t i = 0; i < 4 * (panel->count - panel->shared); i += 4) CPU_UNROLL
+    for (int j = 0; j < 4; j++) x->part[g][4 * panel->from[i + j] + j] += ds[i + j];
+}
+
+static void add_queries(const back_panels *x, int g)
+{
+    const ref_attend *t = x->in.t;
+    const bcsr_panel *panel = &x->in.block->panel[g];
+    const int labelled = x->in.block->labels > 0 && t->r;
+    const float *ds = x->ds + scores_at(g);
+    float *to = (float *)t->args->dq + (x->in.block->row + STRIP * g) * t->width + x->in.at;
+    const cpu_mixing m[3] = {
+        { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k, x->in.r, x->in.at },
+        { panel->count - panel->shared, panel->column + panel->shared, NULL, ds + 4 * panel->shared, x->in.k, NULL,
+          x->in.at },
+        { panel->labels, panel->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
+    };
+    for (int32_t from = 0; from < t->dim;) {
+        const cpu_cut cut = cpu_mix_cut(t->dim, from);
+#define BARE(vectors, whole)                                                                                                \
+    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole)                                                                                            \
+    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 1, vectors, whole, cut.end)
+        if (labelled) CPU_BY_CUT(cut, LABELLED)
+        else CPU_BY_CUT(cut, BARE)
+#undef BARE
+#undef LABELLED
+        from += cut.vectors * LANES;
+    }
+}
+
+/* dr_l += sum_r slope[l][r] q_r of the head; reads[l]: the rows r whose slope is not 0. */
+static void scatter_labels(const back_panels *x, const uint16_t *reads, float *dr)
+{
+    const ref_attend *t = x->in.t;
+    const bcsr_block *block = x->in.block;
+    float *y[BCSR_LABELS];
+    const cpu_scatter of = { x->slope, x->q, y, 0, NULL }, *const g[] = { &of };
+    for (int32_t l = 0; l < block->labels; l++) y[l] = dr + (int64_t)block->label[l] * t->dim;
+    cpu_scatter_range(g, 1, x->packed, reads, 0, block->labels, t->dim, 0);
+}
+
+/* The sums of ds by labels, and what they give: db_l, dr_l. */
+static void add_labels(back_panels *x, const ref_label_sums *sums)
+{
+    const bcsr_block *block = x->in.block;
+    uint16_t reads[BCSR_LABELS];
+    memset(x->slope, 0, sizeof(float) * LANES * (size_t)block->labels);
+    for (int g = 0; g < QUADS; g++) {
+        const bcsr_panel *panel = &block->panel[g];
+        const float *ds = x->ds + scores_at(g);
+        for (int32_t i = 0; i < panel->shared; i++) vec_add_four(x->slope + panel->label[i] * LANES + STRIP * g, ds + 4 * i);
+        for (int32_t i = 0; i < panel->labels; i++)
+            vec_add_four(x->slope + panel->wanted[i] * LANES + STRIP * g, x->part[g] + 4 * i);
+    }
+    for (int32_t l = 0; l < block->labels; l++) {
+        const vec slope = vec_load(x->slope + l * LANES);
+        reads[l] = (uint16_t)vec_bits_nonzero(slope);
+        if (sums->db) sums->db[(int64_t)block->label[l] * sums->group + x->in.head - sums->first_head] += vec_sum(slope);
+    }
+    if (sums->dr) scatter_labels(x, reads, sums->dr);
+}
+
+static void begin_head(back_panels *x)
+{
+    const ref_attend *t = x->in.t;
+    const gsa_attend_args *args = t->args;
+    const int64_t at = x->in.block->row * t->width + x->in.at;
+    const float *q = (const float *)args->q + at, *dout = (const float *)args->dout + at,
+                *out = (const float *)args->out + at;
+    const float *lse = (const float *)args->lse + x->in.block->row * t->heads + x->in.head;
+    vec_store(x->inner, cpu_row_dots(out, dout, t->width, t->dim));
+    for (int r = 0; r < LANES; r++) {
+        x->lse[r] = lse[(int64_t)r * t->heads];
+        pack_row(x->q + r * x->packed, q + r * t->width, t->dim, t->scale);
+        pack_row(x->dout + r * x->packed, dout + r * t->width, t->dim, 1);
+    }
+    x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
+}
+
+/* The head edge by edge, where something is not finite: what a row does not read must not reach it. */
+static void by_rows(const back_panels *x, const ref_label_sums *sums)
+{
+    const ref_attend *t = x->in.t;
+    const gsa_edges *e = t->edges;
+    for (int64_t row = x->in.block->row; row < x->in.block->row + LANES; row++) {
+        int64_t place = 0;
+        for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; place += e->runs[i++].count) {
+            gsa_run run = e->runs[i];
+            int32_t skipped, column;
+            if (!bcsr_clip(x->in.block, &run, &skipped, &column)) continue;
+            ref_walk walk = { &run, &run + 1, 0 };
+            cpu_block block;
+            block.first = (uint32_t)(place + skipped), block.count = 0;
+            while (cpu_next(t, &walk, &block)) cpu_back_block(t, row, &block, x->in.head, x->in.head + 1, sums);
+        }
+    }
+}
+
+/* dK and dV of the columns. */
+static void add_sources(const back_panels *x)
+{
+    const bcsr_block *block = x->in.block;
+    const cpu_scatter k = { x->ds, x->q, x->dk, x->in.at, x->found }, v = { x->p, x->dout, x->dv, x->in.at, x->found };
+    for (int32_t i = 0, end; i < block->ranges; i = end) {
+        const int32_t kind = block->range[i].kind, first = block->range[i].column;
+        const gsa_part *part = &x->in.t->args->parts[kind];
+        const cpu_scatter *g[SCATTER_PLANES];
+        int planes = 0;
+        for (end = i; end < block->ranges && block->range[end].kind == kind;) end++;
+        if (part->dk) g[planes++] = &k;
+        if (part->dv) g[planes++] = &v;
+        cpu_scatter_range(g, planes, x->packed, block->mask, first,
+                          end < block->ranges ? block->range[end].column : block->columns, x->in.t->dim, 1);
+    }
+}
+
+/* 0 when a product is not finite: nothing is added then. */
+static int backward_head(back_panels *x, const ref_label_sums *sums)
+{
+    begin_head(x);
+    score(x);
+    if (vec_has_nan(x->odd)) return 0;
+    for (int g = 0; g < QUADS; g++) {
+        weigh(x, g);
+        if (x->in.block->labels > 0) sum_wanted(x, g);
+        if (x->in.t->args->dq) add_queries(x, g);
+    }
+    if (x->in.block->labels > 0) add_labels(x, sums);
+    add_sources(x);
+    return 1;
+}
+
+/* Where the rows of columns stand that are added to. */
+static void find_gradients(back_panels *x)
+{
+    const ref_attend *t = x->in.t;
+    for (int i = 0; i < x->in.block->ranges; i++) {
+        const bcsr_range *range = &x->in.block->range[i];
+        const gsa_part *part = &t->args->parts[range->kind];
+        for (int64_t source = range->first, c = range->column; source <= range->last; source++, c++) {
+            x->dk[c] = part->dk ? (float *)part->dk + source * t->width : NULL;
+            x->dv[c] = part->dv ? (float *)part->dv + source * t->width : NULL;
+        }
+    }
+}
+
+/* Where the scores of columns stand. */
+static void find_scores(back_panels *x)
+{
+    const bcsr_block *block = x->in.block;
+    for (int32_t c = 0; c < block->columns; c++)
+        for (int g = 0; g < QUADS; g++) x->found[c][g] = -STRIP * g;
+    for (int g = 0; g < QUADS; g++)
+        for (int32_t i = 0; i < block->panel[g].count; i++)
+            x->found[block->panel[g].column[i]][g] = scores_at(g) + 4 * i - STRIP * g;
+    memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
+}
+
+void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading, const ref_label_sums *sums)
+{
+    cpu_kept_bcsr kept;
+    back_panels x;
+    x.kept = &kept;
+    cpu_panels_begin(&x.in, t, block, &reading->soon);
+    x.packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
+    find_gradients(&x);
+    find_scores(&x);
+    for (x.in.head = reading->first; x.in.head < reading->last; x.in.head++) {
+        x.in.at = (int64_t)x.in.head * t->dim;
+        if (t->drop.on && x.in.head % KEPT_HEADS == 0) cpu_keep_bcsr(t, block, x.in.head, &kept);
+        if (!backward_head(&x, sums)) by_rows(&x, sums);
+    }
+}

@@ -1,0 +1,288 @@
+/* bcsr_find.c - the inspector of the format bcsr: which rows share their sources so far that reading them together pays, and the panels of
+ * their blocks. Linear in edges and in columns x LANES. */
+#include "kernels/cpu/attention/bcsr.h"
+#include <string.h>
+
+enum {
+    LEAST_EDGES = 8, /* a row, on average */
+    MOST_RUNS = 128, /* likewise: a tree of 16 levels has 4 a level */
+    NEAR_RUNS = 128, /* of a row, whose ranges are remembered for the next row */
+    DENSITY = 4      /* the columns times LANES are at most this many times the edges */
+};
+
+/* Rows row .. row+LANES-1 follow one another in one example, and the first stands at a multiple of LANES. */
+int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last)
+{
+    const int64_t end = row + LANES - 1;
+    return end < last && e->row_local[row] % LANES == 0 && e->row_local[end] == e->row_local[row] + LANES - 1 &&
+           e->row_example[row] == e->row_example[end];
+}
+
+int cpu_bcsr_pays(int64_t columns, int64_t edges)
+{
+    return edges >= LEAST_EDGES * LANES && columns * LANES <= DENSITY * edges;
+}
+
+int64_t cpu_bcsr_columns(int64_t edges)
+{
+    return DENSITY * edges / LANES;
+}
+
+int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row)
+{
+    if (row >= edges->rows) return edges->rows;
+    if (!edges->row_local || !edges->row_example) return row;
+    const int64_t start = row - edges->row_local[row] % LANES;
+    return start < row && start >= 0 && cpu_bcsr_starts(edges, start, edges->rows) ? start + LANES : row;
+}
+
+/* ---- the union of the rows' sources ------------------------------------------------------------------------------------------ */
+
+static int touches(const bcsr_range *x, int32_t kind, int32_t first, int32_t last)
+{
+    return x->kind == kind && x->first <= last + 1 && first <= x->last + 1;
+}
+
+static int holds(const bcsr_range *x, int32_t kind, int32_t first, int32_t last)
+{
+    return x->kind == kind && x->first <= first && last <= x->last;
+}
+
+/* Adds sources to the ranges, which ascend and do not touch, and notes where; 0 when there are too many. What the same run of the row above
+ * was added to is looked at first. */
+static int add_range(bcsr_work *w, int32_t kind, int32_t first, int32_t last, int *near)
+{
+    bcsr_range *x = w->range;
+    int at = 0, behind;
+    if (*near < w->ranges && holds(&x[*near], kind, first, last)) return 1;
+    while (at < w->ranges && (x[at].kind < kind || (x[at].kind == kind && x[at].last + 1 < first))) at++;
+    for (behind = at; behind < w->ranges && touches(&x[behind], kind, first, last); behind++) {
+        if (x[behind].first < first) first = x[behind].first;
+        if (x[behind].last > last) last = x[behind].last;
+    }
+    if (behind == at && w->ranges == BCSR_RANGES) return 0;
+    if (behind != at + 1) memmove(x + at + 1, x + behind, sizeof *x * (size_t)(w->ranges - behind));
+    w->ranges += at + 1 - behind;
+    x[at] = (bcsr_range){ kind, first, last, 0 };
+    *near = at;
+    return 1;
+}
+
+/* The ranges of the rows' sources; 0 when they are too many, or runs of another step. */
+static int unite(bcsr_work *w)
+{
+    const gsa_edges *e = w->edges;
+    int near[NEAR_RUNS] = { 0 };
+    int64_t columns = 0;
+    for (int r = 0; r < LANES; r++) {
+        const int64_t first_run = e->run_offset[w->row + r];
+        for (int64_t i = first_run; i < e->run_offset[w->row + r + 1]; i++) {
+            const gsa_run run = e->runs[i];
+            const int32_t last = run.first + (run.count - 1) * run.step, low = last < run.first ? last : run.first;
+            if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
+            if (!add_range(w, run.kind, low, last < run.first ? run.first : last, &near[(i - first_run) % NEAR_RUNS]))
+                return 0;
+        }
+    }
+    for (int i = 0; i < w->ranges; i++) {
+        w->range[i].column = (int32_t)columns;
+        columns += w->range[i].last - w->range[i].first + 1;
+        if (columns > BCSR_UNION) return 0;
+    }
+    w->columns = (int32_t)columns;
+    return 1;
+}
+
+/* The column of a run's first source. `near`: of the range that is looked at first; afterwards of the one that holds it. */
+static int32_t column_of(const bcsr_work *w, const gsa_run *run, int32_t *near)
+{
+    const bcsr_range *x = w->range + *near;
+    if (x->kind != run->kind || run->first < x->first || x->last < run->first)
+        for (x = w->range; x->kind != run->kind || x->last < run->first; x++) {
+        }
+    *near = (int32_t)(x - w->range);
+    return x->column + (run->first - x->first);
+}
+
+/* Marks what a row's run reads, and by which labels; returns the bits that were there. */
+static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int r)
+{
+    const int32_t step = run->count > 1 ? run->step : 0;
+    uint16_t *mask = w->mask + column;
+    unsigned seen = 0;
+    for (int32_t k = 0; k < run->count; k++, mask += step) seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
+    if (!w->labelled) return seen;
+    int32_t *to = w->label + (int64_t)column * LANES + r;
+    for (int32_t k = 0; k < run->count; k++, to += step * LANES) *to = run->label + k * run->label_step;
+    return seen;
+}
+
+/* Marks what the rows read; 0 when one reads a source twice. */
+static int mark(bcsr_work *w)
+{
+    const gsa_edges *e = w->edges;
+    int near[NEAR_RUNS] = { 0 };
+    memset(w->mask, 0, sizeof *w->mask * (size_t)w->columns);
+    for (int r = 0; r < LANES; r++) {
+        const int64_t first = e->run_offset[w->row + r];
+        for (int64_t i = first; i < e->run_offset[w->row + r + 1]; i++) {
+            const gsa_run *run = &e->runs[i];
+            if (mark_run(w, run, column_of(w, run, &near[(i - first) % NEAR_RUNS]), r) >> r & 1) return 0;
+        }
+    }
+    return 1;
+}
+
+int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *w)
+{
+    if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
+    const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
+    if (edges < LEAST_EDGES * LANES || e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
+    if (labelled && e->labels > BCSR_ALL) return 0;
+    w->edges = e, w->row = row, w->labelled = labelled, w->ranges = 0;
+    if (labelled) memset(w->place, -1, sizeof *w->place * (size_t)e->labels);
+    return unite(w) && cpu_bcsr_pays(w->columns, edges) && mark(w);
+}
+
+/* ---- a block and its panels -------------------------------------------------------------------------------------------------- */
+
+typedef struct listing { /* of one panel */
+    const bcsr_work *w;
+    int32_t first, columns; /* of the union: those of the block */
+    int first_row;
+    int32_t shared, own, labels;
+    uint16_t shared_column[BCSR_COLUMNS], own_column[BCSR_COLUMNS + QUADS], wanted[BCSR_LABELS + QUADS];
+    int16_t place[BCSR_LABELS]; /* of a label among those wanted, -1: it is not */
+} listing;
+
+static unsigned bits_of(const listing *x, int32_t column)
+{
+    return (unsigned)x->w->mask[x->first + column] >> x->first_row & 15u;
+}
+
+static int32_t label_of(const listing *x, int32_t column, int r)
+{
+    return x->w->label[(x->first + column) * LANES + x->first_row + r];
+}
+
+/* Whether the rows that read a column do so by one label. */
+static int is_shared(const listing *x, int32_t column, unsigned bits)
+{
+    const int32_t label = label_of(x, column, __builtin_ctz(bits));
+    for (bits &= bits - 1; bits; bits &= bits - 1)
+        if (label_of(x, column, __builtin_ctz(bits)) != label) return 0;
+    return 1;
+}
+
+/* Sorts the columns that are read: shared ones first; those of them that fill no vector are the first of the others. */
+static void sort_columns(listing *x)
+{
+    const int labelled = x->w->labelled;
+    x->shared = x->own = 0;
+    for (int32_t c = 0; c < x->columns; c++) {
+        const unsigned bits = bits_of(x, c);
+        if (!bits) continue;
+        if (!labelled || is_shared(x, c, bits)) x->shared_column[x->shared++] = (uint16_t)c;
+        else x->own_column[x->own++] = (uint16_t)c;
+    }
+    while (labelled && x->shared % QUADS != 0) x->own_column[x->own++] = x->shared_column[--x->shared];
+}
+
+static void want_labels(listing *x, int32_t labels)
+{
+    memset(x->place, -1, sizeof *x->place * (size_t)labels);
+    x->labels = 0;
+    for (int32_t i = 0; i < x->own; i++)
+        for (unsigned bits = bits_of(x, x->own_column[i]); bits; bits &= bits - 1) {
+            const int32_t label = label_of(x, x->own_column[i], __builtin_ctz(bits));
+            if (x->place[label] >= 0) continue;
+            x->place[label] = (int16_t)x->labels, x->wanted[x->labels++] = (uint16_t)label;
+        }
+}
+
+static void write_columns(const listing *x, const bcsr_panel *panel, uint16_t *column, uint16_t *mask)
+{
+    const int32_t places = cpu_whole_quads(panel->count);
+    memset(mask, 0, sizeof *mask * (size_t)(places / QUADS));
+    for (int32_t i = 0; i < places; i++) {
+        const int32_t at = i < panel->count ? i : 0;
+        column[i] = at < x->shared ? x->shared_column[at] : x->own_column[at - x->shared];
+        if (i < panel->count) mask[i / QUADS] = (uint16_t)(mask[i / QUADS] | bits_of(x, column[i]) << 4 * (i % QUADS));
+    }
+}
+
+static void write_labels(const listing *x, const bcsr_panel *panel, uint16_t *label, uint16_t *wanted, uint16_t *from)
+{
+    for (int32_t i = 0; i < panel->shared; i++)
+        label[i] = (uint16_t)label_of(x, x->shared_column[i], __builtin_ctz(bits_of(x, x->shared_column[i])));
+    for (int32_t i = 0; i < cpu_whole_quads(x->labels); i++) wanted[i] = x->wanted[i < x->labels ? i : 0];
+    memset(from, 0, sizeof *from * 4 * (size_t)(cpu_whole_quads(panel->count) - panel->shared));
+    for (int32_t i = 0; i < x->own; i++, from += 4)
+        for (unsigned bits = bits_of(x, x->own_column[i]); bits; bits &= bits - 1) {
+            const int r = __builtin_ctz(bits);
+            from[r] = (uint16_t)x->place[label_of(x, x->own_column[i], r)];
+        }
+}
+
+static void list_panels(bcsr_work *w, int32_t first, bcsr_block *block)
+{
+    uint16_t *at = w->lists;
+    listing x;
+    x.w = w, x.first = first, x.columns = block->columns;
+    for (int g = 0; g < QUADS; g++) {
+        bcsr_panel *panel = &block->panel[g];
+        x.first_row = 4 * g;
+        sort_columns(&x);
+        want_labels(&x, block->labels);
+        *panel = (bcsr_panel){ .count = x.shared + x.own, .labels = x.labels };
+        panel->shared = w->labelled ? x.shared : cpu_whole_quads(x.shared);
+        uint16_t *const end = at + (bcsr_lay(panel, at, w->labelled) - at);
+        write_columns(&x, panel, at, at + (panel->mask - at));
+        if (w->labelled)
+            write_labels(&x, panel, at + (panel->label - at), at + (panel->wanted - at), at + (panel->from - at));
+        at = end;
+    }
+}
+
+/* The ranges of a block's columns. */
+static void cut_ranges(bcsr_work *w, int32_t first, bcsr_block *block)
+{
+    const int32_t end = first + block->columns;
+    for (const bcsr_range *x = w->range; x < w->range + w->ranges; x++) {
+        const int32_t low = first > x->column ? first - x->column : 0, size = x->last - x->first + 1;
+        const int32_t high = end - x->column < size ? end - x->column : size;
+        if (low >= high) continue;
+        w->cut[block->ranges++] = (bcsr_range){ x->kind, x->first + low, x->first + high - 1, x->column + low - first };
+    }
+}
+
+/* Notes the labels of a block; 0 when there are too many. */
+static int name_labels(bcsr_work *w, int32_t first, bcsr_block *block)
+{
+    for (int32_t c = first; c < first + block->columns; c++)
+        for (unsigned bits = w->mask[c]; bits; bits &= bits - 1) {
+            int32_t *label = &w->label[(int64_t)c * LANES + __builtin_ctz(bits)];
+            if (w->place[*label] < 0) {
+                if (block->labels == BCSR_LABELS) return 0;
+                w->place[*label] = (int16_t)block->labels, w->named[block->labels++] = *label;
+            }
+            *label = w->place[*label];
+        }
+    for (int32_t i = 0; i < block->labels; i++) w->place[w->named[i]] = -1;
+    return 1;
+}
+
+int32_t cpu_bcsr_next(bcsr_work *w, int32_t from, bcsr_block *block)
+{
+    const int32_t left = w->columns - from;
+    *block = (bcsr_block){ .row = w->row,
+                           .columns = left < BCSR_COLUMNS ? left : BCSR_COLUMNS,
+                           .blocks = (left + BCSR_COLUMNS - 1) / BCSR_COLUMNS,
+                           .range = w->cut,
+                           .mask = w->mask + from,
+                           .label = w->named };
+    cut_ranges(w, from, block);
+    if (w->labelled && !name_labels(w, from, block)) return 0;
+    list_panels(w, from, block);
+    return from + block->columns;
+}

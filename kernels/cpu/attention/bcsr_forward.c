@@ -1,0 +1,125 @@
+/* bcsr_forward.c - attention of LANES rows, block by block and panel by panel: all scores of a panel, one softmax, the mix of values. Rows of
+ * several blocks keep a running maximum and sum (online softmax: Milakov, Gimelshein 2018). */
+#include "kernels/cpu/attention/bcsr_panel.h"
+#include "kernels/cpu/attention/bcsr_read.h"
+#include "kernels/cpu/attention/softmax.h"
+#include "kernels/cpu/attention/kept.h"
+
+typedef struct
+    panel_state { /* of four rows, each in its lane of all quads: the largest score so far, the sum of exp(s - top) */
+    vec top, sum;
+} panel_state;
+
+typedef struct panel_mix { /* to + r stride <- share[r] (keep[r] to[r] + sum_i p[i][r] x[place[i]][at ..]) */
+    cpu_mixing of;
+    const float *share, *keep; /* keep NULL: `to` is not read */
+    int64_t stride;
+    float *to;
+    cpu_soon *soon;
+} panel_mix;
+
+/* Returns what is NaN where a sum is not finite. `stream`: past the caches. */
+CPU_INLINE vec mix_slice(const panel_mix *m, int32_t from, int stream, int vectors, int whole, lanes end)
+{
+    vec sum[STRIP][MIXED], odd = vec_zero();
+    float *const to = m->to + from;
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
+    cpu_mix_places(sum, &m->of, from, m->soon, 0, vectors, whole, end);
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        if (m->keep)
+            sum[r][v] = vec_fma(vec_all(m->keep[r]), cpu_piece(to + r * m->stride, v, vectors, whole, end), sum[r][v]);
+        const vec y = vec_mul(sum[r][v], vec_all(m->share[r])), z = m->share[r] == 0 ? vec_zero() : y;
+        if (stream && whole) vec_stream(to + r * m->stride + v * LANES, z);
+        else cpu_put_piece(to + r * m->stride, v, vectors, whole, end, z);
+        odd = vec_fma(y, vec_zero(), odd);
+    }
+    return odd;
+}
+
+static vec mix(const panel_mix *m, int32_t dim, int stream)
+{
+    vec odd = vec_zero();
+    for (int32_t from = 0; from < dim;) {
+        const cpu_cut cut = cpu_mix_cut(dim, from);
+#define MIX(vectors, whole)                                                                                                 \
+    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, vectors, whole, cut.end))
+#define PAST(vectors, whole)                                                                                                \
+    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 1, vectors, whole, cut.end))
+        if (stream) CPU_BY_CUT(cut, PAST)
+        else CPU_BY_CUT(cut, MIX)
+#undef MIX
+#undef PAST
+        from += cut.vectors * LANES;
+    }
+    return odd;
+}
+
+/* s <- the weights of panel g so far; keep[r]: by what is shrunk what stands so far. */
+static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int first, float *keep)
+{
+    vec top = cpu_panel_scores(x, g, s), sum;
+    if (!first) top = vec_max(top, state->top);
+    sum = cpu_exponents(s, cpu_whole_quads(x->block->panel[g].count) / QUADS, top);
+    if (!first) {
+        const vec shrink = vec_exp(vec_sub(state->top, top));
+        vec_store(keep, shrink), sum = vec_fma(state->sum, shrink, sum);
+    }
+    *state = (panel_state){ top, sum };
+}
+
+/* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the rows' blocks. */
+static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel_state *state, int first, int last)
+{
+    const ref_attend *t = x->t;
+    const bcsr_panel *panel = &x->block->panel[g];
+    const int64_t row = x->block->row + STRIP * g, at = (int64_t)x->head * t->dim;
+    float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES], keep[LANES];
+    float s[4 * (BCSR_COLUMNS + QUADS)];
+    absorb(x, g, s, state, first, keep);
+    vec_store(share, vec_all(1));
+    if (last) {
+        vec_store(share, vec_unless_zero(state->sum, vec_div(vec_all(1), state->sum), vec_zero()));
+        vec_store(each, vec_add(state->top, vec_log(state->sum)));
+        for (int r = 0; r < STRIP; r++) lse[(int64_t)r * t->heads] = each[r];
+    }
+    if (t->drop.on) cpu_keep_panel(t, s, kept, x->head, panel, g);
+    const panel_mix m = { { panel->count, panel->column, NULL, s, x->v, NULL, x->at },
+                          share,
+                          first ? NULL : keep,
+                          t->width,
+                          (float *)t->args->out + row * t->width + at,
+                          x->soon };
+    return !vec_has_nan(mix(&m, t->dim, LANES == 16 && first && last && cpu_streams(t)));
+}
+
+/* Some heads that share their drawing, of one block. */
+static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, panel_state (*state)[QUADS], int is_first, int is_last)
+{
+    cpu_kept_bcsr kept;
+    if (x->t->drop.on) cpu_keep_bcsr(x->t, x->block, first, &kept);
+    for (x->head = first; x->head < last; x->head++) {
+        x->at = (int64_t)x->head * x->t->dim;
+        for (int g = 0; g < QUADS; g++)
+            if (!forward_panel(x, &kept, g, &state[x->head - first][g], is_first, is_last)) return 0;
+    }
+    return 1;
+}
+
+int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading)
+{
+    panel_state state[KEPT_HEADS][QUADS];
+    bcsr_panels x;
+    cpu_panels_begin(&x, t, block, &reading->soon);
+    for (int32_t head = 0; head < t->heads; head += KEPT_HEADS) {
+        const int32_t last = t->heads - head < KEPT_HEADS ? t->heads : head + KEPT_HEADS;
+        for (int i = 0, blocks = block->blocks; i < blocks; i++) {
+            if (blocks > 1) cpu_panels_begin(&x, t, block + i, &reading->soon);
+            if (!forward_heads(&x, head, last, state, i == 0, i + 1 == blocks)) return 0;
+        }
+    }
+    return 1;
+}
