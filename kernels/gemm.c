@@ -5,6 +5,61 @@
 #include <cblas.h>
 #endif
 
+/* ---- the cut into blocks -------------------------------------------------------------------------------------------- */
+
+enum {
+    ROWS = 256,
+    K_CHUNK = 1024,
+    BLOCKS = 16,
+    COLUMNS = 128, /* of a block at least, in steps of COLUMN_STEP: narrower ones take half as long again */
+    COLUMN_STEP = 16,
+    ROWS_READ = 4,  /* reading B once takes as long as the products of so many rows */
+    WORTH = 1 << 21 /* products of a block at least: about 20 microseconds */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t parts(int64_t count, int64_t each)
+{
+    return count / each + (count % each != 0);
+}
+
+/* Enough chunks of k for BLOCKS blocks, none shorter than K_CHUNK, partials within their limit. */
+static int64_t chunks_of(int64_t m, int64_t n, int64_t k, int64_t row_blocks)
+{
+    int64_t elements;
+    if (!gsa_mul(m, n, &elements)) return 1;
+    const int64_t wanted = smaller(BLOCKS / smaller(row_blocks, BLOCKS), parts(k, K_CHUNK));
+    const int64_t chunks = smaller(wanted, GSA_GEMM_PARTIAL_LIMIT / elements), needed = parts(k, INT32_MAX);
+    return chunks > needed ? chunks : needed;
+}
+
+static int64_t column_blocks(int64_t m, int64_t n, int64_t k)
+{
+    int64_t work;
+    if (!gsa_mul(m + ROWS_READ, k, &work) || !gsa_mul(work, n, &work)) work = INT64_MAX;
+    const int64_t blocks = smaller(smaller(work / WORTH, n / COLUMNS), BLOCKS);
+    return blocks > 1 ? blocks : 1;
+}
+
+gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k)
+{
+    gsa_gemm_cut cut = { .rows = ROWS, .row_blocks = parts(m, ROWS), .columns = n, .column_blocks = 1 };
+    cut.k = parts(k, chunks_of(m, n, k, cut.row_blocks));
+    cut.k_chunks = parts(k, cut.k);
+    if (cut.row_blocks > 1 || cut.k_chunks > 1) return cut;
+    const int64_t blocks = column_blocks(m, n, k);
+    if (blocks == 1) return cut;
+    cut.columns = parts(parts(n, blocks), COLUMN_STEP) * COLUMN_STEP;
+    cut.column_blocks = parts(n, cut.columns);
+    return cut;
+}
+
+/* ---- one block ------------------------------------------------------------------------------------------------------ */
+
 #if defined(GSA_HAVE_ONEDNN)
 #include <dnnl.h>
 #include <omp.h>

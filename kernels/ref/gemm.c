@@ -1,23 +1,19 @@
-/* gemm.c - the cut of a product into blocks, each one single-threaded call of the library (kernels/gemm.h). The cut depends
- * on m, n and k alone. Rows of C are cut every BLOCK rows. Where that gives few blocks and k is long (weight gradients: k is
- * the rows of the batch), k is cut too: each chunk of k has its own partial C, and partials are added in the order of k. A B that stands
- * transposed is turned once where many rows of A meet it: libraries turn it block by block, and take 7 to 16 % longer for it. */
+/* gemm.c - a product by blocks, each one single-threaded call of the library, cut as kernels/gemm.h says. Partials are
+ * added in the order of k. A B that stands transposed is turned once where many rows of A meet it: libraries turn it
+ * block by block, and take 7 to 16 % longer for it. */
 #include "kernels/gemm.h"
 #include "kernels/ref/ref.h"
 #include <stdatomic.h>
 
 enum {
-    BLOCK = 256,
-    K_CHUNK = 1024,
-    ITEMS = 16,
-    PARTIAL_LIMIT = 1 << 22, /* elements of all partials, or of B turned */
-    TURN_FROM = 1024,        /* rows of A for which B is turned */
+    TURN_FROM = 1024,     /* rows of A for which B is turned */
+    TURN_LIMIT = 1 << 22, /* elements of B turned */
     TURN_TILE = 16
 };
 
 typedef struct gemm_job {
     gsa_gemm whole;
-    int64_t blocks, k_chunks, k_chunk;
+    gsa_gemm_cut cut;
     real *partial; /* [k_chunks, m, n] when k_chunks > 1 */
     real *turned;  /* [k, n], or NULL */
     atomic_int failed;
@@ -38,18 +34,21 @@ static void block_item(void *context, int64_t item)
 {
     gemm_job *job = context;
     const gsa_gemm *whole = &job->whole;
-    const int64_t i = item % job->blocks * BLOCK, chunk = item / job->blocks, k = chunk * job->k_chunk;
+    const gsa_gemm_cut *cut = &job->cut;
+    const int64_t i = item % cut->row_blocks * cut->rows, part = item / cut->row_blocks;
+    const int64_t j = part % cut->column_blocks * cut->columns, chunk = part / cut->column_blocks, k = chunk * cut->k;
     gsa_gemm g = *whole;
-    g.m = ref_smaller(BLOCK, whole->m - i);
-    g.k = ref_smaller(job->k_chunk, whole->k - k);
+    g.m = ref_smaller(cut->rows, whole->m - i);
+    g.n = ref_smaller(cut->columns, whole->n - j);
+    g.k = ref_smaller(cut->k, whole->k - k);
     g.a = shifted(whole->a, i, k, g.lda, g.transpose_a);
-    g.b = shifted(whole->b, k, 0, g.ldb, g.transpose_b);
-    if (job->k_chunks > 1) {
-        g.c = job->partial + (chunk * whole->m + i) * whole->n;
+    g.b = shifted(whole->b, k, j, g.ldb, g.transpose_b);
+    if (cut->k_chunks > 1) {
+        g.c = job->partial + (chunk * whole->m + i) * whole->n + j;
         g.ldc = whole->n;
         g.accumulate = 0;
     } else {
-        g.c = (real *)whole->c + i * whole->ldc;
+        g.c = (real *)whole->c + i * whole->ldc + j;
     }
     const int status = MULTIPLY(&g);
     if (status != 0) atomic_store(&job->failed, status);
@@ -59,7 +58,7 @@ static void run_blocks(gsa_backend *b, gemm_job *job)
 {
     sigset_t before;
     gsa_gemm_begin(&before);
-    gsa_team_run(b->team, job->blocks * job->k_chunks, block_item, job);
+    gsa_team_run(b->team, job->cut.row_blocks * job->cut.column_blocks * job->cut.k_chunks, block_item, job);
     gsa_gemm_end(&before);
 }
 
@@ -80,8 +79,8 @@ static gsa_status turn(gsa_backend *b, gemm_job *job)
 {
     int64_t elements;
     gsa_gemm *g = &job->whole;
-    if (!g->transpose_b || g->m < TURN_FROM || job->k_chunks > 1 || !gsa_mul(g->k, g->n, &elements) ||
-        elements > PARTIAL_LIMIT)
+    if (!g->transpose_b || g->m < TURN_FROM || job->cut.k_chunks > 1 || !gsa_mul(g->k, g->n, &elements) ||
+        elements > TURN_LIMIT)
         return GSA_OK;
     job->turned = gsa_ref_scratch(b, "gemm", elements, sizeof(real));
     if (job->turned == NULL) return b->error.status;
@@ -97,7 +96,7 @@ static void add_item(void *context, int64_t row)
     const gsa_gemm *g = &job->whole;
     real *c = (real *)g->c + row * g->ldc;
     if (!g->accumulate) memset(c, 0, sizeof(real) * (size_t)g->n);
-    ref_add_partials(c, job->partial + row * g->n, job->k_chunks, g->m * g->n, g->n);
+    ref_add_partials(c, job->partial + row * g->n, job->cut.k_chunks, g->m * g->n, g->n);
 }
 
 static void clear(real *c, int64_t m, int64_t n, int64_t ldc)
@@ -122,16 +121,6 @@ static gsa_status check(gsa_backend *b, const gsa_gemm *g)
     return GSA_OK;
 }
 
-/* How many chunks k is cut into: enough for ITEMS items, none shorter than K_CHUNK, partials within their limit. */
-static int64_t chunks_of(const gsa_gemm *g, int64_t blocks)
-{
-    int64_t chunks = ref_smaller(ITEMS / ref_smaller(blocks, ITEMS), ref_items(g->k, K_CHUNK)), elements;
-    if (!gsa_mul(g->m, g->n, &elements)) return 1;
-    chunks = ref_smaller(chunks, PARTIAL_LIMIT / elements);
-    const int64_t needed = ref_items(g->k, INT32_MAX);
-    return chunks > needed ? chunks : needed;
-}
-
 static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
                        int transpose_a, int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
 {
@@ -142,11 +131,9 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
         if (!accumulate) clear(c, m, n, ldc);
         return GSA_OK;
     }
-    job.blocks = ref_items(m, BLOCK);
-    job.k_chunk = ref_items(k, chunks_of(&job.whole, job.blocks));
-    job.k_chunks = ref_items(k, job.k_chunk);
-    if (job.k_chunks > 1) {
-        job.partial = gsa_ref_scratch(b, "gemm", job.k_chunks * m * n, sizeof(real));
+    job.cut = gsa_gemm_cut_of(m, n, k);
+    if (job.cut.k_chunks > 1) {
+        job.partial = gsa_ref_scratch(b, "gemm", job.cut.k_chunks * m * n, sizeof(real));
         if (job.partial == NULL) return b->error.status;
     }
     status = turn(b, &job);
@@ -156,7 +143,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     if (failed != 0)
         return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
                         gsa_gemm_library(), failed, (long long)m, (long long)n, (long long)k);
-    if (job.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
+    if (job.cut.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
     return GSA_OK;
 }
 

@@ -1,7 +1,9 @@
 /* Same inputs, same bits, for 1, 2, 3, 8 and 16 threads: every op, gradients with labels, products of awkward shapes. */
 #define _DEFAULT_SOURCE
+#include "kernels/gemm.h"
 #include "kernels/team.h"
 #include "op_cases.h"
+#include "support/compare.h"
 #include "support/guard.h"
 #include "support/suite.h"
 #include "support/thin.h"
@@ -123,6 +125,47 @@ START_TEST(products_in_separate_processes)
 }
 END_TEST
 
+/* Blocks of a product: a step of generation, whose rows are few, is cut by columns where it is large enough. */
+START_TEST(few_rows_are_cut_by_columns)
+{
+    static const struct {
+        int64_t m, n, k, rows, chunks, columns;
+    } cases[] = {
+        { 1, 256, 256, 1, 1, 1 },     { 1, 1024, 256, 1, 1, 1 },   { 1, 1024, 1024, 1, 1, 2 }, { 1, 4096, 1024, 1, 1, 10 },
+        { 1, 1024, 4096, 1, 4, 1 },   { 8, 512, 512, 1, 1, 1 },    { 16, 512, 512, 1, 1, 2 },  { 64, 512, 512, 1, 1, 4 },
+        { 200, 300, 300, 1, 1, 2 },   { 200, 100, 1000, 1, 1, 1 }, { 256, 512, 512, 1, 1, 4 }, { 257, 512, 512, 2, 1, 1 },
+        { 1, 50000, 1024, 1, 1, 16 },
+    };
+    for (int i = 0; i < GSA_COUNT(cases); i++) {
+        const gsa_gemm_cut cut = gsa_gemm_cut_of(cases[i].m, cases[i].n, cases[i].k);
+        ck_assert_msg(cut.row_blocks == cases[i].rows && cut.k_chunks == cases[i].chunks &&
+                          cut.column_blocks == cases[i].columns,
+                      "case %d: %d x %d x %d", i, (int)cut.row_blocks, (int)cut.k_chunks, (int)cut.column_blocks);
+    }
+}
+END_TEST
+
+static int covers(int64_t each, int64_t blocks, int64_t whole)
+{
+    return each * (blocks - 1) < whole && whole <= each * blocks;
+}
+
+START_TEST(blocks_cover_a_product_once)
+{
+    gsa_dice dice = { 7 };
+    int64_t cut_by_columns = 0;
+    for (int i = 0; i < 20000; i++) {
+        const int64_t m = gsa_between(&dice, 1, 600), n = gsa_between(&dice, 1, 5000), k = gsa_between(&dice, 1, 5000);
+        const gsa_gemm_cut cut = gsa_gemm_cut_of(m, n, k);
+        cut_by_columns += cut.column_blocks > 1;
+        ck_assert_msg(covers(cut.rows, cut.row_blocks, m) && covers(cut.columns, cut.column_blocks, n) &&
+                          covers(cut.k, cut.k_chunks, k),
+                      "%d x %d x %d", (int)m, (int)n, (int)k);
+    }
+    ck_assert_int_gt(cut_by_columns, 500);
+}
+END_TEST
+
 /* A process that has worked with two threads forks; the child works with one thread. */
 START_TEST(child_of_a_parallel_process_works_alone)
 {
@@ -187,7 +230,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test floats[] = { GSA_LOOP(float_bits, CASES) }, doubles[] = { GSA_LOOP(double_bits, CASES) };
-    static const gsa_test gemm[] = { GSA_TEST(products_in_separate_processes) };
+    static const gsa_test gemm[] = { GSA_TEST(products_in_separate_processes), GSA_TEST(few_rows_are_cut_by_columns),
+                                     GSA_TEST(blocks_cover_a_product_once) };
     static const gsa_test forks[] = { GSA_TEST(child_of_a_parallel_process_works_alone) };
     static const gsa_test team[] = { GSA_TEST(every_item_runs_once), GSA_TEST(a_team_of_none_is_refused) };
     static const gsa_case cases[] = { GSA_CASE("float", floats, 120), GSA_CASE("double", doubles, 120),
