@@ -25,6 +25,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     { "out", GSA_OPTION_TEXT, "DIR", NULL, "./NAME", 0, 0, "new: the folder to make; it must not exist" },
+    { "language", GSA_OPTION_CHOICE, "c|c++", "c", NULL, 0, 0, "new: C11 or C++17" },
     { "length", GSA_OPTION_NUMBER, "N", NULL, "the first from 0 to 4096 that works", 1, INT32_MAX,
       "check: tokens of a given graph, for topologies of exactly one length" },
     { "patience", GSA_OPTION_NUMBER, "MS", "700", NULL, 1, 3600000,
@@ -45,7 +46,7 @@ const gsa_verb gsa_verb_topology = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes =
-        "new writes NAME.c, CMakeLists.txt and README.md, a complete plugin to change, into a new folder.\n"
+        "new writes NAME.c (or NAME.cpp), CMakeLists.txt and README.md, a complete plugin to change, into a new folder.\n"
         "check runs the topology in a process of its own, with limits, on made-up examples, and prints one line a property: "
         "ok, FAILED with a counterexample, or not promised. A plugin that crashes, hangs, ends the process or takes all "
         "memory is "

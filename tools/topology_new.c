@@ -67,18 +67,28 @@ static gsa_status write_file(const gsa_system *system, const char *path, const g
     return gsa_output_commit(out, error);
 }
 
+/* 1: the template in the other language. */
+static int is_left_out(const gsa_template_file *file, const char *ending)
+{
+    const char *dot = strrchr(file->name, '.');
+    return (strcmp(dot, ".c") == 0 || strcmp(dot, ".cpp") == 0) && strcmp(dot, ending) != 0;
+}
+
 /* All files, or none and no folder. */
-static gsa_status write_files(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+static gsa_status write_files(const gsa_system *system, const char *folder, const char *name, const char *ending,
+                              gsa_error *error)
 {
     gsa_status status = GSA_OK;
     int written = 0;
     for (; written < gsa_template_files && status == GSA_OK; written += status == GSA_OK) {
+        if (is_left_out(&gsa_template[written], ending)) continue;
         char *path = path_of(system, folder, &gsa_template[written], name);
         status = path ? write_file(system, path, &gsa_template[written], name, error)
                       : gsa_out_of_memory(error, "a path", (int64_t)strlen(folder));
         gsa_release(system, path);
     }
     while (status != GSA_OK && written-- > 0) {
+        if (is_left_out(&gsa_template[written], ending)) continue;
         char *path = path_of(system, folder, &gsa_template[written], name);
         if (path) system->remove(system->user, path);
         gsa_release(system, path);
@@ -91,6 +101,7 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
 {
     const gsa_system *system = gsa_args_system(args);
     const char *folder = gsa_args_text(args, "out");
+    const char *ending = strcmp(gsa_args_text(args, "language"), "c") == 0 ? ".c" : ".cpp";
     char said[4096 + 128];
     gsa_status status = check_name(args, name, error);
     if (status != GSA_OK) return status;
@@ -103,10 +114,10 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s' is there already, expected the name of a new folder: --out names another", folder);
     status = gsa_make_folders(system, folder, error);
-    if (status == GSA_OK) status = write_files(system, folder, name, error);
+    if (status == GSA_OK) status = write_files(system, folder, name, ending, error);
     gsa_let_signals_come();
     if (status != GSA_OK) return status;
-    snprintf(said, sizeof said, "%s/%s.c, CMakeLists.txt and README.md are written; README.md says how to go on", folder,
-             name);
+    snprintf(said, sizeof said, "%s/%s%s, CMakeLists.txt and README.md are written; README.md says how to go on", folder,
+             name, ending);
     return gsa_print_line(system, said, error);
 }

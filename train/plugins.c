@@ -101,17 +101,18 @@ static gsa_status compare(const finding *f, const char *origin, gsa_error *error
     char hex[HEX + 1];
     const gsa_status status = gsa_sha256_file(f->system, origin, hex, error);
     if (status != GSA_OK || strcmp(hex, f->hex) == 0 || f->policy->other) return status;
-    return gsa_fail(error, GSA_ERR_FORMAT,
-                    "topology '%s' comes from '%s', which is not the plugin that the model in %s was trained with: its SHA-256 "
-                    "is %.12s..., the model says %.12s... (--other-plugin takes it all the same)",
-                    f->id, origin, f->checkpoint, hex, f->hex);
+    return gsa_fail(
+        error, GSA_ERR_FORMAT,
+        "topology '%s' comes from '%s', which is not the plugin that the model in %s was trained with: its SHA-256 "
+        "is %.12s..., the model says %.12s... (--other-plugin takes it all the same)",
+        f->id, origin, f->checkpoint, hex, f->hex);
 }
 
 static gsa_status refuse(const finding *f, const char *why, gsa_error *error)
 {
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "the model in %s was trained with topology '%s' of plugin '%s', %s: --plugin FILE.so names it", f->checkpoint,
-                    f->id, f->path, why);
+                    "the model in %s was trained with topology '%s' of plugin '%s', %s: --plugin FILE.so names it",
+                    f->checkpoint, f->id, f->path, why);
 }
 
 static gsa_status load(const finding *f, gsa_error *error)
@@ -125,8 +126,10 @@ static gsa_status load(const finding *f, gsa_error *error)
         return refuse(f, "and model or plugin is somebody else's, whose code is not run unasked", error);
     gsa_status status = gsa_sha256_file(f->system, f->path, hex, error);
     if (status == GSA_OK && strcmp(hex, f->hex) != 0)
-        return refuse(f, policy->other ? "which was changed since" : "which was changed since (--other-plugin takes one that is "
-                                                                     "named all the same)",
+        return refuse(f,
+                      policy->other ? "which was changed since"
+                                    : "which was changed since (--other-plugin takes one that is "
+                                      "named all the same)",
                       error);
     if (status == GSA_OK) status = gsa_registry_load(f->registry, f->path, error);
     if (status != GSA_OK || !f->say) return status;
@@ -167,7 +170,8 @@ gsa_status gsa_plugins_find(const gsa_system *system, const char *checkpoint, co
     int64_t bytes;
     int number = 0;
     snprintf(record, sizeof record, "%s/%s", checkpoint, file_name);
-    if (system->kind(system->user, record, NULL) != GSA_FILE_REGULAR) return GSA_OK; /* of an older version, or without plugins */
+    if (system->kind(system->user, record, NULL) != GSA_FILE_REGULAR)
+        return GSA_OK; /* of an older version, or without plugins */
     gsa_status status = gsa_read_file(system, record, LONGEST, &text, &bytes, error);
     if (status != GSA_OK) return status;
     finding f = { .system = system,

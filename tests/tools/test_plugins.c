@@ -67,8 +67,9 @@ START_TEST(another_plugin_is_refused)
     copy_plugin("other.so", "other");
     gsa_cli_run(ARGS("eval", "--model", "run", "--plugin", "./other.so"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_msg(strstr(ran.err, "topology 'pairs' comes from './other.so', which is not the plugin that the model in run") != NULL,
-                  "%s", ran.err);
+    ck_assert_msg(
+        strstr(ran.err, "topology 'pairs' comes from './other.so', which is not the plugin that the model in run") != NULL,
+        "%s", ran.err);
     gsa_cli_run(ARGS("train", "--resume", "run", "--plugin", "./other.so", "--quiet"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
     gsa_cli_run(ARGS("eval", "--model", "run", "--plugin", "./other.so", "--other-plugin"), NULL, &ran);
@@ -82,7 +83,8 @@ START_TEST(a_plugin_that_was_moved_is_named)
     ck_assert_int_eq(rename("mine.so", "moved.so"), 0);
     gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_msg(strstr(ran.err, "/mine.so', which is not there any more: --plugin FILE.so names it\n") != NULL, "%s", ran.err);
+    ck_assert_msg(strstr(ran.err, "/mine.so', which is not there any more: --plugin FILE.so names it\n") != NULL, "%s",
+                  ran.err);
     gsa_cli_run(ARGS("eval", "--model", "run", "--plugin", "./moved.so"), NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
 }
@@ -118,11 +120,11 @@ END_TEST
 START_TEST(a_record_that_is_no_record_is_refused)
 {
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-    static const char *const records[] = { "x", "\n", "0123  pairs  /x\n", HEX "  pairs  x.so\n", HEX "  pairs\n",
-                                           HEX "    /x.so\n" };
-    static const char sums[] =
-        "cd run/step-4 && sum=$(sha256sum plugins.sha256 | cut -c 1-64) && "
-        "sed -i \"s/^[0-9a-f]*  plugins.sha256/$sum  plugins.sha256/\" manifest.sha256";
+    static const char *const records[] = {
+        "x", "\n", "0123  pairs  /x\n", HEX "  pairs  x.so\n", HEX "  pairs\n", HEX "    /x.so\n"
+    };
+    static const char sums[] = "cd run/step-4 && sum=$(sha256sum plugins.sha256 | cut -c 1-64) && "
+                               "sed -i \"s/^[0-9a-f]*  plugins.sha256/$sum  plugins.sha256/\" manifest.sha256";
     train("sum.ini");
     for (int i = 0; i < GSA_COUNT(records); i++) {
         gsa_cli_write("run/step-4/plugins.sha256", records[i]);
@@ -137,7 +139,8 @@ END_TEST
 static const gsa_test found_tests[] = { GSA_TEST(every_verb_finds_the_plugin_of_its_model),
                                         GSA_TEST(the_mean_of_a_run_finds_it_too),
                                         GSA_TEST(a_plugin_that_was_moved_is_named) };
-static const gsa_test refused_tests[] = { GSA_TEST(another_plugin_is_refused), GSA_TEST(a_plugin_that_was_changed_is_not_loaded),
+static const gsa_test refused_tests[] = { GSA_TEST(another_plugin_is_refused),
+                                          GSA_TEST(a_plugin_that_was_changed_is_not_loaded),
                                           GSA_LOOP(what_is_somebody_elses_is_not_loaded_unasked, 4),
                                           GSA_TEST(a_record_that_is_no_record_is_refused) };
 

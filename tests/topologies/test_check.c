@@ -356,6 +356,30 @@ START_TEST(the_copy_compiles_and_passes_its_check)
 }
 END_TEST
 
+/* The same pattern in C++17: the same edges, names and places. */
+START_TEST(the_copy_in_cpp_compiles_and_is_the_same_pattern)
+{
+    char command[4096];
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("topology", "new", "mine", "--language", "c"), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "new", "mine", "--language", "c++", "--out", "other"), NULL, &ran);
+    ck_assert_msg(ran.code == 0 && strstr(ran.out, "other/mine.cpp, CMakeLists.txt"), "%s%s", ran.out, ran.err);
+    ck_assert(!gsa_cli_exists("other/mine.c") && !gsa_cli_exists("mine/mine.cpp"));
+    snprintf(command, sizeof command,
+             "'%s' -std=c11 -O2 -shared -fPIC -I '%s/include' mine/mine.c -o c.so && '%s' -std=c++17 -O2 -Wall -Wextra "
+             "-Wpedantic -Werror -shared -fPIC -I '%s/include' other/mine.cpp -o cpp.so",
+             GSA_CC, GSA_BUILD, GSA_CXX, GSA_BUILD);
+    run_shell(command);
+    gsa_cli_run(ARGS("topology", "check", "./cpp.so", PATIENT), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s%s", ran.out, ran.err);
+    for (int i = 0; i < 2; i++)
+        gsa_cli_run(ARGS("graph", "--plugin", i ? "./cpp.so" : "./c.so", "--topology", "mine:near=2:causal=0:labels=1",
+                         "--length", "21", "--out", i ? "cpp.graphml" : "c.graphml"),
+                    NULL, &ran);
+    run_shell("cmp c.graphml cpp.graphml");
+}
+END_TEST
+
 static const struct {
     const char *name, *folder;
     int code;
@@ -407,6 +431,7 @@ END_TEST
 
 static const gsa_test new_tests[] = { GSA_TEST(the_copy_is_the_template_with_another_name),
                                       GSA_TEST(the_copy_compiles_and_passes_its_check),
+                                      GSA_TEST(the_copy_in_cpp_compiles_and_is_the_same_pattern),
                                       GSA_LOOP(new_refuses_and_leaves_everything_as_it_was, GSA_COUNT(refused)),
                                       GSA_TEST(a_second_copy_never_overwrites_the_first) };
 
