@@ -1,7 +1,6 @@
-/* apply.c - gsa_evaluate and gsa_predict: a trained model on data. */
+/* apply.c - a trained model opened; gsa_evaluate. */
 #include "train/apply.h"
 #include <stdio.h>
-#include <string.h>
 #include "train/log.h"
 #include "train/reports.h"
 #include "train/score/outcomes.h"
@@ -128,90 +127,6 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
         if (status == GSA_OK) status = evaluate(&session, options, result, error);
         gsa_reports_end(&session, survey);
         if (status != GSA_OK) gsa_release(system, *result), *result = NULL;
-        gsa_session_release(&session);
-    }
-    gsa_plain_end(plain);
-    return status;
-}
-
-/* ---- prediction -------------------------------------------------------------------------------------------------------------- */
-
-/* Lines from .. from + count - 1, as many as there are: their numbers stand in one array, one after the other. */
-static gsa_wanted lines_from(const int64_t *number, int64_t lines, int64_t from, int64_t count)
-{
-    const int64_t left = from < lines ? lines - from : 0;
-    return (gsa_wanted){ .split = GSA_SPLIT_TEST,
-                         .count = (int32_t)(left < count ? left : count),
-                         .example = number + lines - left };
-}
-
-static gsa_status write_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
-{
-    const gsa_batches_options limits = gsa_session_batches(s);
-    const int64_t lines = s->task->examples(s->self, GSA_SPLIT_TEST);
-    const int64_t most = limits.batch > 0 ? limits.batch : 64;
-    int64_t *number = gsa_alloc(s->system, (size_t)lines, sizeof *number);
-    if (s->task->opening) gsa_output_text(output, s->task->opening);
-    gsa_status status = number ? GSA_OK : gsa_out_of_memory(error, "the lines' numbers", lines * 8);
-    for (int64_t i = 0; i < lines && number; i++) number[i] = i;
-    for (int64_t from = 0; from < lines && status == GSA_OK; from += most) {
-        const gsa_wanted now = lines_from(number, lines, from, most), next = lines_from(number, lines, from + most, most);
-        status = gsa_session_compute(s, &now, next.count ? &next : NULL, error);
-        if (status == GSA_OK) s->task->print(s->self, s->out, &s->batch, output);
-    }
-    if (s->task->closing) gsa_output_text(output, s->task->closing);
-    gsa_release(s->system, number);
-    return status;
-}
-
-static gsa_status decode_predictions(gsa_session *s, gsa_output *output, gsa_error *error)
-{
-    gsa_decoded decoded;
-    const gsa_decode_options options = {
-        .split = GSA_SPLIT_TEST, .batch = gsa_session_decode_batch(s), .output = output, .stop = s->stop
-    };
-    return s->task->decode_split(s->self, &s->model, &options, &decoded, error);
-}
-
-static gsa_status read_input(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
-{
-    static const char *const cuts[] = { "words", "chars", "punctuated" };
-    const char *path = o->input ? o->input : "-";
-    char sentence[512];
-    int32_t cut = 0;
-    while (o->tokenize && cut < 3 && strcmp(cuts[cut], o->tokenize) != 0) cut++;
-    if (cut == 3)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--tokenize %s: expected words, chars or punctuated", o->tokenize);
-    if (o->tokenize && !s->task->read_sentences)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--tokenize %s is for tagging: %s cuts its lines as its recipe says",
-                        o->tokenize, s->task->name);
-    const gsa_status status =
-        o->tokenize ? s->task->read_sentences(s->self, path, cut, error) : s->task->read_lines(s->self, path, error);
-    if (status != GSA_OK || !s->task->read_as) return status;
-    s->task->read_as(s->self, sentence, sizeof sentence);
-    gsa_apply_say((void *)(uintptr_t)o, sentence);
-    return GSA_OK;
-}
-
-static gsa_status predict(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
-{
-    gsa_output *output;
-    gsa_status status = read_input(s, o, error);
-    if (status == GSA_OK) status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
-    if (status != GSA_OK) return status;
-    status = s->task->decode_split ? decode_predictions(s, output, error) : write_predictions(s, output, error);
-    if (status == GSA_OK) return gsa_output_commit(output, error);
-    gsa_output_abandon(output);
-    return status;
-}
-
-gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error)
-{
-    gsa_session session;
-    const gsa_plain plain = gsa_plain_begin();
-    gsa_status status = gsa_apply_open(system ? system : gsa_system_default(), options, 0, &session, error);
-    if (status == GSA_OK) {
-        status = predict(&session, options, error);
         gsa_session_release(&session);
     }
     gsa_plain_end(plain);

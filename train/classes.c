@@ -61,6 +61,36 @@ void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows
     }
 }
 
+/* The most probable class below `last` (-1: of all), of equal ones the first. */
+static int32_t next_best(const double *x, int32_t count, int32_t last)
+{
+    int32_t best = -1;
+    for (int32_t c = 0; c < count; c++) {
+        const int later = last < 0 || x[c] < x[last] || (x[c] == x[last] && c > last);
+        if (later && (best < 0 || x[c] > x[best])) best = c;
+    }
+    return best;
+}
+
+void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t rows, int32_t top, gsa_output *output)
+{
+    const int32_t classes = labels->count, shown = top > 0 && top < classes ? top : classes;
+    for (int64_t i = 0; i < rows; i++, out += classes) {
+        for (int32_t k = 0, c = -1; k < shown; k++) {
+            c = top > 0 ? next_best(out, classes, c) : k;
+            if (c < 0) break; /* logits that are no numbers have no order */
+            gsa_output_format(output, "%s%.*s\t", k > 0 ? "\t" : "", (int)labels->name[c].bytes, labels->name[c].at);
+            gsa_output_format(output, top > 0 ? "%.6f" : "%.12g", exp(-surprise(out, classes, c)));
+        }
+        gsa_output_text(output, "\n");
+    }
+}
+
+void gsa_classes_probabilities(const double *out, int32_t classes, double *probability)
+{
+    for (int32_t c = 0; c < classes; c++) probability[c] = exp(-surprise(out, classes, c));
+}
+
 double gsa_f1(const gsa_score *score)
 {
     const int64_t both = score->found + score->wanted;

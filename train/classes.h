@@ -17,6 +17,10 @@ void gsa_classes_observe(const double *out, int32_t classes, const gsa_minibatch
                          gsa_survey *survey);
 /* "label<TAB>probability" of each row. */
 void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows, gsa_output *output);
+/* "label<TAB>probability", several in a row: the `top` most probable ones, best first; with top 0 all, in their order, with 12 digits. */
+void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t rows, int32_t top, gsa_output *output);
+/* [classes] of a row of out. */
+void gsa_classes_probabilities(const double *out, int32_t classes, double *probability);
 /* 2 hits / (found + wanted); 0 where there is nothing. */
 double gsa_f1(const gsa_score *score);
 

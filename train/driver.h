@@ -69,6 +69,12 @@ typedef struct gsa_apply_options {
     const char *report;             /* evaluate: file that receives the report for people; or NULL */
     const char *json;               /* evaluate: file that receives it as JSON (reports.h); or NULL */
     const char *input, *output;     /* predict: "-" or a path */
+    const char *const *texts;       /* predict: a text, or two of sentence pairs, in place of the input */
+    int n_texts;
+    int stream;                     /* predict: 1: lines are answered as they come; a line that cannot be is "!<TAB>why", and what
+                                       follows goes on */
+    int32_t top_k;                  /* predict: so many labels of each line, best first; 0: the best alone */
+    int32_t all_labels;             /* predict: 1: every label of each line, in their order */
     const char *tokenize;           /* predict, tagging: lines are sentences, cut into words, chars or punctuated; NULL: columns */
     gsa_progress_call progress;     /* messages only (kind 2); or NULL */
     void *context;
@@ -77,7 +83,8 @@ typedef struct gsa_apply_options {
 
 /* Metrics of the model on its dev and test data. *result as above. */
 gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error);
-/* One input line -> one output line, order kept ("label<TAB>probability" for classification; numbers for masked summation). */
+/* One input line -> one output line, order kept ("label<TAB>probability" for classification; numbers for masked summation). From a
+ * program of your own, text by text: predictor.h. */
 gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error);
 
 /* The attention weights of one example as a picture (graph/write.h): each layer's patterns with the softmax probabilities of every

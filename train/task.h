@@ -42,6 +42,7 @@ enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };
 
 struct gsa_learner; /* model.h */
 struct json_t;      /* of jansson.h */
+struct gsa_labels;  /* vocabulary/labels.h */
 
 typedef struct gsa_score { /* of one unit (below), or sums over units */
     double loss, right;    /* right: of metrics that are shares */
@@ -181,6 +182,8 @@ typedef struct gsa_task {
     gsa_status (*read_sentences)(void *self, const char *path, int32_t tokens, gsa_error *error);
     void (*read_as)(const void *self, char *sentence, size_t room); /* what was read, for people. NULL: nothing to say */
     void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
+    const struct gsa_labels *(*labels)(const void *self); /* of which out has a logit each, a row a line. NULL: out is something else */
+    int32_t whole;                 /* a file is read as a whole: no line of it alone */
     const char *opening, *closing; /* of the output, before the first line and after the last: "{", "}". NULL: nothing */
     /* The whole split, without dropout. A task that has it needs no print; evaluations and the end of training call it, too. */
     gsa_status (*decode_split)(void *self, struct gsa_learner *learner, const gsa_decode_options *options, gsa_decoded *decoded,

@@ -29,8 +29,8 @@ static=$(pkg-config --cflags --libs --static gsa | sed 's/-lgsa /-l:libgsa.a /')
 "$cc" -std=c17 $flags "$source/tests/tools/embed.c" -o "$prefix/embed-static" $static
 LD_LIBRARY_PATH='' "$prefix/embed-static"
 
-# The programs of docs/models.md; the second one opens a model that the installed command has trained.
-for program in one_stack use_model; do
+# The programs of docs/models.md; two of them open a model that the installed command has trained.
+for program in one_stack use_model answer; do
     # shellcheck disable=SC2016
     sed -n '/^```c file=out\/'$program'.c$/,/^```$/{/^```/d;p}' "$source/docs/models.md" >"$prefix/$program.c"
     # shellcheck disable=SC2046,SC2086
@@ -49,6 +49,10 @@ if "$prefix/usr/bin/gsa" train sst5-sta --quiet 2>"$prefix/log"; then exit 1; fi
 grep -q "no file 'sst5-sta'.*the nearest is 'sst5-star'" "$prefix/log"
 "$prefix/use_model" "$prefix/run" >"$prefix/log"
 grep -q '"test_mse": [0-9.]*, .*"test_examples": 8' "$prefix/log"
+"$prefix/answer" "$prefix/run" "1 .1 .2 .3 .4" "0 .1 .2 .3 .4" >"$prefix/log"
+[ "$(wc -l <"$prefix/log")" -eq 2 ]
+if "$prefix/answer" "$prefix/run" "1 .1 two" 2>"$prefix/log"; then exit 1; fi
+grep -q "^the text:1: no finite number in column 3" "$prefix/log"
 if "$prefix/use_model" "$prefix/nowhere" 2>"$prefix/log"; then exit 1; fi
 grep -q "^'.*/nowhere' is no folder of checkpoints" "$prefix/log"
 

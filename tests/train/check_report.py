@@ -202,8 +202,8 @@ def compare_classes(gsa, model, folder, gold, lines, only=None):
     """only: of the lines that are predicted those that are of dev."""
     split = report_of(gsa, model, folder)
     out = run(gsa, "predict", "--model", model, "--quiet", "--proba", "all", "--set", "train.batch=1", "--set",
-              "train.batch_tokens=0", stdin=lines).splitlines()
-    rows = [line.split("\t") for line in out]
+              "train.batch_tokens=0", stdin=lines)
+    rows = [line.split("\t") for line in out.rstrip("\n").split("\n")]
     names = rows[0][0::2]
     p = numpy.array([[float(x) for x in row[1::2]] for row in rows])
     if only is not None:
@@ -215,12 +215,13 @@ def compare_classes(gsa, model, folder, gold, lines, only=None):
 
 
 def read_tags(text, tab):
-    """Sentences of (gold, found): the last two columns."""
+    """The columns of each token, sentence by sentence. Of CoNLL-U comments, ranges and empty nodes are no tokens."""
     sentences, now = [], []
-    for line in text.splitlines() + [""]:
-        if line.startswith("#") or (tab and line.split("\t")[0].count("-") and line[0].isdigit()):
+    for line in text.split("\n") + [""]:
+        unit = tab and line[:1].isdigit() and not line.split("\t")[0].isdigit()
+        if unit or line.startswith("#") and tab:
             continue
-        if line.strip():
+        if line.strip() and not line.startswith("-DOCSTART-"):
             now.append(line.split("\t") if tab else line.split())
         elif now:
             sentences.append(now)
@@ -228,13 +229,14 @@ def read_tags(text, tab):
     return sentences
 
 
-def compare_tags(gsa, model, folder, data, column=-2, scheme=None):
+def compare_tags(gsa, model, folder, data, scheme=None):
     split = report_of(gsa, model, folder)
     with open(data, encoding="utf-8") as file:
         text = file.read()
     out = run(gsa, "predict", "--model", model, "--quiet", "--set", "train.batch=1", "--set", "train.batch_tokens=0",
               stdin=text)
     sentences = read_tags(out, "\t" in out)
+    column = 3 if len(sentences[0][0]) == 11 else -2
     gold = [[token[column] for token in s] for s in sentences]
     found = [[token[-1] for token in s] for s in sentences]
     want = of_labels(sum(gold, []), sum(found, []))
@@ -358,11 +360,11 @@ def model(gsa, folder_of_model, data):
         if task == "tagging":
             compare_tags(gsa, folder_of_model, folder, data)
         elif task == "sentence_pairs":
-            rows = [line.split("\t") for line in text.splitlines()]
+            rows = [line.split("\t") for line in text.rstrip("\n").split("\n")]
             compare_classes(gsa, folder_of_model, folder, [r[-1] for r in rows],
                             "".join(f"{r[0]}\t{r[1]}\n" for r in rows))
         else:
-            rows = [line.split(None, 1) for line in text.splitlines()]
+            rows = [line.split(" ", 1) for line in text.rstrip("\n").split("\n")]
             compare_classes(gsa, folder_of_model, folder, [r[0] for r in rows], "".join(r[1] + "\n" for r in rows))
     print(f"check_report.py: {checks} numbers equal to 1e-9")
 

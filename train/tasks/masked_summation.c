@@ -264,6 +264,7 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     gsa_status status = gsa_read_file(t->system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
     for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = 0;
+    t->given_rows = 0;
     status = parse_lines(t, strcmp(path, "-") == 0 ? "standard input" : path, bytes, count, error);
     gsa_release(t->system, bytes);
     return status;

@@ -268,6 +268,11 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     return GSA_OK;
 }
 
+static const gsa_labels *labels_of(const void *self)
+{
+    return &((const node_task *)self)->labels;
+}
+
 static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
 {
     gsa_classes_print(&((const node_task *)self)->labels, out, batch->targets, output);
@@ -295,4 +300,6 @@ const gsa_task gsa_task_node_classification = {
     .facts = facts,
     .read_lines = read_lines,
     .print = print,
+    .labels = labels_of,
+    .whole = 1,
 };

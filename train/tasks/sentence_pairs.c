@@ -28,15 +28,23 @@ typedef struct pair_task {
     gsa_fact fact[FACTS];
 } pair_task;
 
+static void release_split(pair_task *t, int s)
+{
+    for (int k = 0; k < 2; k++) {
+        gsa_release(t->system, t->length[s][k]);
+        gsa_release(t->system, t->id[s][k]);
+        t->length[s][k] = t->id[s][k] = NULL;
+    }
+    gsa_release(t->system, t->both[s]);
+    gsa_release(t->system, t->label[s]);
+    t->both[s] = t->label[s] = NULL;
+    gsa_pairs_release(&t->pairs[s]);
+}
+
 static void destroy(void *self)
 {
     pair_task *t = self;
-    for (int s = 0; s < GSA_SPLITS; s++) {
-        for (int k = 0; k < 2; k++) gsa_release(t->system, t->length[s][k]), gsa_release(t->system, t->id[s][k]);
-        gsa_release(t->system, t->both[s]);
-        gsa_release(t->system, t->label[s]);
-        gsa_pairs_release(&t->pairs[s]);
-    }
+    for (int s = 0; s < GSA_SPLITS; s++) release_split(t, s);
     gsa_labels_release(&t->labels);
     gsa_wordbook_release(&t->words);
     gsa_release(t->system, t);
@@ -299,10 +307,17 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     pair_task *t = self;
     gsa_text_options options = t->options;
     options.unlabelled = 1;
+    if (options.format == GSA_TEXT_SNLI) options.format = GSA_TEXT_AUTO; /* columns will do, too */
+    release_split(t, GSA_SPLIT_TEST);
     gsa_status status = gsa_pairs_read(t->system, path, &options, "", &t->pairs[GSA_SPLIT_TEST], error);
     if (status == GSA_OK) status = number_tokens(t, GSA_SPLIT_TEST, error);
     for (int64_t e = 0; status == GSA_OK && e < examples(t, GSA_SPLIT_TEST); e++) t->label[GSA_SPLIT_TEST][e] = -1;
     return status;
+}
+
+static const gsa_labels *labels_of(const void *self)
+{
+    return &((const pair_task *)self)->labels;
 }
 
 static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
@@ -335,4 +350,5 @@ const gsa_task gsa_task_sentence_pairs = {
     .metrics = metrics,
     .read_lines = read_lines,
     .print = print,
+    .labels = labels_of,
 };

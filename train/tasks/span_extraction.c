@@ -646,6 +646,7 @@ const gsa_task gsa_task_span_extraction = {
     .signature = signature,
     .read_lines = read_lines,
     .print = print,
+    .whole = 1,
     .opening = "{",
     .closing = "\n}\n",
 };

@@ -22,15 +22,19 @@ typedef struct text_task {
     gsa_fact fact[FACTS];
 } text_task;
 
+static void release_split(text_task *t, int s)
+{
+    gsa_release(t->system, t->length[s]);
+    gsa_release(t->system, t->label[s]);
+    gsa_release(t->system, t->id[s]);
+    gsa_text_release(&t->text[s]);
+    t->length[s] = t->label[s] = t->id[s] = NULL;
+}
+
 static void destroy(void *self)
 {
     text_task *t = self;
-    for (int s = 0; s < GSA_SPLITS; s++) {
-        gsa_release(t->system, t->length[s]);
-        gsa_release(t->system, t->label[s]);
-        gsa_release(t->system, t->id[s]);
-        gsa_text_release(&t->text[s]);
-    }
+    for (int s = 0; s < GSA_SPLITS; s++) release_split(t, s);
     gsa_labels_release(&t->labels);
     gsa_wordbook_release(&t->words);
     gsa_release(t->system, t);
@@ -305,6 +309,7 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     text_task *t = self;
     gsa_text_options options = t->options;
     options.unlabelled = 1, options.format = GSA_TEXT_TSV;
+    release_split(t, GSA_SPLIT_TEST);
     const gsa_status status = gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_unlabelled(t, error) : status;
 }
@@ -312,8 +317,14 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
 static gsa_status read_text(void *self, const char *text, gsa_error *error)
 {
     text_task *t = self;
+    release_split(t, GSA_SPLIT_TEST);
     const gsa_status status = gsa_text_take(t->system, "the text", text, &t->options, &t->text[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_unlabelled(t, error) : status;
+}
+
+static const gsa_labels *labels_of(const void *self)
+{
+    return &((const text_task *)self)->labels;
 }
 
 static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
@@ -344,5 +355,6 @@ const gsa_task gsa_task_text_classification = {
     .facts = facts,
     .read_lines = read_lines,
     .print = print,
+    .labels = labels_of,
     .read_text = read_text,
 };
