@@ -16,5 +16,8 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);
     if (options->model) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint", verb);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint: no gsa train FILE was called in this folder",
+        verb);
 }

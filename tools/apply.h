@@ -5,7 +5,7 @@
 
 #define GSA_OPTION_ROW_MODEL                                                                                                \
     {                                                                                                                       \
-        "model", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0, "folder of a run, or of one checkpoint (needed)"                 \
+        "model", GSA_OPTION_TEXT, "DIR", NULL, "the last that gsa train FILE made here", 0, 0, "folder of a run, or of one checkpoint"                 \
     }
 
 #define GSA_OPTION_ROW_QUIET                                                                                                \

@@ -2,14 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
+#include "own.h"
 #include "verbs.h"
 
 const gsa_verb *const *gsa_verbs(int *count)
 {
-    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,    &gsa_verb_train,
-                                             &gsa_verb_eval,       &gsa_verb_predict,  &gsa_verb_generate, &gsa_verb_attend,
-                                             &gsa_verb_compare,    &gsa_verb_table,    &gsa_verb_average,  &gsa_verb_bench,
-                                             &gsa_verb_doctor,     &gsa_verb_chart,    &gsa_verb_help };
+    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,   &gsa_verb_init,
+                                             &gsa_verb_train,      &gsa_verb_eval,     &gsa_verb_predict, &gsa_verb_generate,
+                                             &gsa_verb_attend,     &gsa_verb_compare,  &gsa_verb_table,   &gsa_verb_average,
+                                             &gsa_verb_bench,      &gsa_verb_doctor,   &gsa_verb_chart,   &gsa_verb_help };
     *count = (int)(sizeof verbs / sizeof *verbs);
     return verbs;
 }
@@ -83,11 +84,12 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     const gsa_verb *verb = gsa_verb_find(argv[1], error);
     if (!verb) return error->status;
     gsa_args *args;
-    char own[GSA_PATH_ROOM];
+    char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];
     gsa_status status = gsa_args_parse(system, verb, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
     if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
     else status = gsa_add_own_plugins(args, own, error);
+    if (status == GSA_OK && !gsa_args_help(args)) status = gsa_own_add_last(args, verb, last, error);
     if (status == GSA_OK && !gsa_args_help(args)) status = verb->run(args, error);
     if (status != GSA_OK) gsa_explain_own_plugins(error);
     gsa_args_release(args);

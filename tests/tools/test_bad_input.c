@@ -27,7 +27,7 @@ static const row usage_rows[] = {
     { { "graph", "--length", "3", "--length", "4" }, 2, { "--length", "given twice" }, NULL },
     { { "topologies", "--json=yes" }, 2, { "--json", "takes no value" }, NULL },
     { { "topologies", "star" }, 2, { "gsa topologies", "'star'", "usage" }, NULL },
-    { { "train", "a.ini", "b.ini" }, 2, { "gsa train", "'b.ini'" }, NULL },
+    { { "train", "text.ini", "b.ini" }, 2, { "gsa train", "'b.ini' is left over" }, NULL },
     { { "graph", "--topology", "star", "--length", "-1" }, 2, { "--length", "'-1'", "0 to 2147483647" }, NULL },
     { { "graph", "--topology", "star", "--length", "99999999999999999999" },
       2,

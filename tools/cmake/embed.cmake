@@ -1,4 +1,5 @@
-# cmake -DOUT=FILE.c -DFILES="a;b" -P embed.cmake - writes the files into a C source, as the table that tools/topology.h declares.
+# cmake -DOUT=FILE.c -DFILES="a;b" -DHEADER=topology.h -DTABLE=gsa_template -P embed.cmake - writes the files into a C source, as the
+# table TABLE of gsa_template_file that tools/HEADER declares.
 set(arrays "")
 set(table "")
 set(number 0)
@@ -11,5 +12,5 @@ foreach(file IN LISTS FILES)
   string(APPEND table "    { \"${name}\", file_${number}, sizeof file_${number} },\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUT} "/* Made by embed.cmake. */\n#include \"tools/topology.h\"\n\n${arrays}
-const gsa_template_file gsa_template[] = {\n${table}};\nconst int gsa_template_files = ${number};\n")
+file(WRITE ${OUT} "/* Made by embed.cmake. */\n#include \"tools/${HEADER}\"\n\n${arrays}
+const gsa_template_file ${TABLE}[] = {\n${table}};\nconst int ${TABLE}_files = ${number};\n")

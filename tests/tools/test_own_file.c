@@ -1,0 +1,353 @@
+/* A file of one's own: what it is is told by what stands in it, a recipe is written for it, and its model is trained and found again with
+ * nothing else typed. Every file that is none gets one sentence, and nothing is left of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli.h"
+#include "support/suite.h"
+
+enum { LINES = 24, HOLDS = 6 };
+
+/* `head`, then the patterns in turn, LINES of them; a '#' is the line's number. */
+static void write_rows(const char *path, const char *head, const char *const *pattern)
+{
+    FILE *file = fopen(path, "wb");
+    int patterns = 0;
+    ck_assert_ptr_nonnull(file);
+    if (head) fputs(head, file);
+    while (pattern[patterns]) patterns++;
+    for (int i = 0; i < LINES; i++)
+        for (const char *at = pattern[i % patterns]; *at; at++) {
+            if (*at == '#') fprintf(file, "%d", i);
+            else fputc(*at, file);
+        }
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+#define ARGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static gsa_ran ran;
+
+static void run(const char *const *args, const char *input)
+{
+    gsa_cli_run(args, input, &ran);
+    ck_assert_msg(ran.code == 0, "exit code %d: %s", ran.code, ran.err);
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *file, *head, *pattern[4], *second; /* second: a file beside, with the same rows */
+    const char *holds[HOLDS];                      /* lines of the recipe */
+    const char *says;
+} kinds[] = {
+    { "a.tsv",
+      NULL,
+      { "pos\ta good film #\n", "neg\ta bad film #\n" },
+      NULL,
+      { "name = text_classification", "format = tsv", "columns = label,text", "header = 0", "hold = 2", "stratify = 1" },
+      "2 labels: 'neg' 12, 'pos' 12" },
+    { "header.tsv",
+      "id\tbody\tsentiment\n",
+      { "#\ta good film\tpos\n", "#\ta bad film\tneg\n" },
+      NULL,
+      { "columns = -,text,label", "header = 1" },
+      "the first line names them" },
+    { "unknown.tsv",
+      "wie\twas\n",
+      { "pos\ta good film #\n", "neg\ta bad film #\n" },
+      NULL,
+      { "columns = label,text", "header = 1" },
+      "the first line names them" },
+    { "a.csv",
+      "text,label\n",
+      { "\"good, \"\"very\"\"\ngood #\",pos\n", "bad #,neg\n" },
+      NULL,
+      { "format = csv", "columns = text,label", "header = 1" },
+      "24 texts" },
+    { "semicolons.csv",
+      NULL,
+      { "\"good; #\";1\n", "a bad one #;0\n" },
+      NULL,
+      { "format = csv", "columns = text,label" },
+      "2 labels" },
+    { "a.jsonl",
+      NULL,
+      { "{\"id\": #, \"review\": \"good film #\", \"stars\": 5}\n",
+        "{\"review\": \"bad film #\", \"id\": #, \"stars\": 1}\n" },
+      NULL,
+      { "format = json", "columns = label=stars,text=review" },
+      "2 labels: '1' 12, '5' 12" },
+    { "a.txt", NULL, { "__label__x good film #\n", "__label__y bad film #\n" }, NULL, { "format = fasttext" }, "__label__" },
+    { "numbered.txt", NULL, { "1 good film #\n", "0 bad film #\n" }, NULL, { "format = stsa" }, "LABEL text" },
+    { "latin.tsv", NULL, { "pos\tcaf\xe9 # good\n", "neg\tcaf\xe9 # bad\n" }, NULL, { "encoding = mixed" }, "windows-1252" },
+    { "markup.tsv", NULL, { "pos\tgood<br />film #\n", "neg\tbad<br />film #\n" }, NULL, { "markup = 1" }, "2 labels" },
+    { "han.tsv",
+      NULL,
+      { "1\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xa5\xbd#\n", "0\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xb0\x8f#\n" },
+      NULL,
+      { "tokens = chars" },
+      "characters" },
+    { "trees.txt",
+      NULL,
+      { "(3 (2 It) (4 good))\n", "(1 (2 It) (0 bad))\n" },
+      "trees.dev.txt",
+      { "format = sst", "subtrees = 1", "dev = trees.dev.txt" },
+      "trees" },
+    { "pairs.tsv",
+      NULL,
+      { "a man sleeps #\ta man is awake\tno\n", "a man sleeps #\ta man rests\tyes\n" },
+      NULL,
+      { "name = sentence_pairs", "columns = a,b,label" },
+      "24 pairs" },
+    { "snli.jsonl",
+      NULL,
+      { "{\"gold_label\": \"n\", \"sentence1\": \"a man #\", \"sentence2\": \"a dog\"}\n",
+        "{\"gold_label\": \"y\", \"sentence1\": \"a man #\", \"sentence2\": \"a man\"}\n" },
+      NULL,
+      { "name = sentence_pairs", "format = snli" },
+      "SNLI" },
+    { "names.conll",
+      NULL,
+      { "Ann# B-PER\nsleeps O\n. O\n\n", "In O\nRome# B-LOC\n. O\n\n" },
+      NULL,
+      { "name = tagging", "head = crf", "legal = 1", "format = conll", "characters = ring*2", "hold = 2" },
+      "3 tags of spans" },
+    { "pos.conllu",
+      NULL,
+      { "1\tAnn#\t_\tNOUN\t_\t_\t0\t_\t_\t_\n2\tsleeps\t_\tVERB\t_\t_\t1\t_\t_\t_\n\n" },
+      NULL,
+      { "name = tagging", "head = linear", "format = conllu" },
+      "2 plain tags" },
+    { "names.chars",
+      NULL,
+      { "\xe9\xab\x98 B-NAME\n\xe5\x8b\x87 E-NAME\n\xef\xbc\x8c O\n\n", "\xe7\x94\xb7 O\n\xef\xbc\x8c O\n\n" },
+      NULL,
+      { "format = chars", "characters = none", "lower = 0" },
+      "a character and its tag" },
+    { "book.txt",
+      NULL,
+      { "#. It was the best of times, it was the worst of times.\n" },
+      NULL,
+      { "name = language_modelling", "tokens = chars", "split = 0.9,0.1" },
+      "running text" },
+    { "parallel.tsv",
+      NULL,
+      { "a red house #\tein rotes Haus #\n", "the old man #\tder alte Mann #\n" },
+      NULL,
+      { "name = translation", "columns = source,target", "hold = 2" },
+      "parallel text" },
+    { "text.en",
+      NULL,
+      { "a red house #\n", "the old man #\n" },
+      "text.de",
+      { "name = translation", "train = text", "source = en", "target = de" },
+      "en into de" },
+};
+
+START_TEST(a_file_is_known_by_what_stands_in_it)
+{
+    gsa_cli_enter();
+    write_rows(kinds[_i].file, kinds[_i].head, kinds[_i].pattern);
+    if (kinds[_i].second) write_rows(kinds[_i].second, NULL, kinds[_i].pattern);
+    if (kinds[_i].second) run(ARGS("init", kinds[_i].file, kinds[_i].second, "--out", "r.ini"), NULL);
+    else run(ARGS("init", kinds[_i].file, "--out", "r.ini"), NULL);
+    ck_assert_msg(strstr(ran.err, kinds[_i].says), "'%s' lacks '%s'", ran.err, kinds[_i].says);
+    char *recipe = gsa_cli_read("r.ini"), line[256];
+    ck_assert_ptr_nonnull(recipe);
+    for (int i = 0; i < HOLDS && kinds[_i].holds[i]; i++) {
+        snprintf(line, sizeof line, "\n%s\n", kinds[_i].holds[i]);
+        ck_assert_msg(strstr(recipe, line), "no '%s' in: %s", kinds[_i].holds[i], recipe);
+    }
+    ck_assert_ptr_null(strchr(recipe, '{'));
+    free(recipe);
+    run(ARGS("train", "r.ini", "--quiet", "--set", "train.max_steps=1", "--threads", "1"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"dev_"));
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- refused --------------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *bytes;
+    int count; /* 0: a text, LINES times */
+    const char *args[4], *says;
+} bad[] = {
+    { "", -1, { NULL }, "f.tsv: the file is empty" },
+    { " \n\n", -1, { NULL }, "f.tsv: the file holds blanks alone" },
+    { "\xff\xfe"
+      "a\0b\0",
+      6,
+      { NULL },
+      "f.tsv: the file is UTF-16, expected UTF-8: 'iconv -f UTF-16 -t UTF-8 f.tsv >NEW'" },
+    { "a\0b\0c\0d\0", 8, { NULL }, "f.tsv: the file is UTF-16" },
+    { "abcdefghijklmn\0op", 17, { NULL }, "f.tsv: the file is no text: byte 15 is zero" },
+    { "a\x01"
+      "b\x02"
+      "c",
+      5,
+      { NULL },
+      "f.tsv: the file is no text: 2 of its first 5 bytes are control characters" },
+    { "\x1f\x8b\x08", 3, { NULL }, "f.tsv: the file is packed by gzip, expected text: unpack it first (gunzip)" },
+    { "x\ta b #\n", 0, { NULL }, "f.tsv: every example has the label 'x'" },
+    { "#\ta b #\n", 0, { NULL }, "f.tsv: none of its 2 columns holds labels" },
+    { "__label__# a b\n",
+      0,
+      { NULL },
+      "f.tsv: its 24 examples have 24 different labels: numbers to be predicted (regression), or ids" },
+    { "__label__x# a b\n", 0, { NULL }, "f.tsv: its 24 examples have 24 different labels: ids or names" },
+    { "x\ta b\ny\tc\nx\td e\ny\ty\tz\nx\tq r\ny\ts\nx\td\ny\tz\nx\tz\ny\tz\nx\tq\ny\tz\n",
+      -1,
+      { NULL },
+      "f.tsv:4: the line has 3 columns, expected 2" },
+    { "x,a b\ny,\"c\nx,d\ny,e f\n", -1, { "--format", "csv" }, "f.tsv:2: a quote opens in the record that begins here" },
+    { "[{\"a\": 1},\n {\"a\": 2}]\n",
+      -1,
+      { NULL },
+      "f.tsv: JSON over several lines, expected an object a line: 'jq -c .[]" },
+    { "{\"data\": [{\"paragraphs\": []}]}\n", -1, { NULL }, "'gsa train drcd' and 'gsa train cmrc' are recipes" },
+    { "__label__x a b\n__label__y c d\n", -1, { NULL }, "f.tsv: 2 examples are too few to learn from: 8 at least" },
+    { "It was the best of times.\n", -1, { NULL }, "f.tsv: 26 characters of running text are too few" },
+    { "(3 (2 It) (4 good))\n", 0, { NULL }, "f.tsv: every example has the label '3'" },
+    { "x\ta b #\n", 0, { "--task", "tagging" }, "f.tsv: task tagging cannot be learned from columns between tabs" },
+    { "x\ta b #\n", 0, { "--columns", "label,words" }, "data.columns holds 'words', expected a list of label, text and -" },
+    { "x\ta b #\n", 0, { "--format", "xml" }, "--format" },
+};
+
+START_TEST(a_file_that_cannot_be_learned_from_is_one_sentence)
+{
+    gsa_cli_enter();
+    if (bad[_i].count == 0) {
+        write_rows("f.tsv", NULL, (const char *const[]){ bad[_i].bytes, NULL });
+    } else {
+        FILE *file = fopen("f.tsv", "wb");
+        fwrite(bad[_i].bytes, 1, bad[_i].count < 0 ? strlen(bad[_i].bytes) : (size_t)bad[_i].count, file);
+        fclose(file);
+    }
+    char *before = gsa_cli_listing();
+    static const char *const verbs[] = { "init", "train" };
+    for (int v = 0; v < 2; v++) {
+        gsa_cli_run(ARGS(verbs[v], "f.tsv", bad[_i].args[0], bad[_i].args[1]), NULL, &ran);
+        ck_assert_msg(ran.code == 2 && ran.signal == 0, "%s: code %d, signal %d: %s", verbs[v], ran.code, ran.signal,
+                      ran.err);
+        ck_assert_msg(strstr(ran.err, bad[_i].says), "%s: '%s' lacks '%s'", verbs[v], ran.err, bad[_i].says);
+        ck_assert_str_eq(ran.out, "");
+        char *after = gsa_cli_listing();
+        ck_assert_str_eq(before, after);
+        free(after);
+    }
+    free(before);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(a_huge_line_is_one_sentence)
+{
+    gsa_cli_enter();
+    FILE *file = fopen("f.tsv", "wb");
+    static char block[1 << 20];
+    memset(block, 'a', sizeof block);
+    for (int i = 0; i < 17; i++) fwrite(block, 1, sizeof block, file);
+    fputs("\nx\ty\n", file);
+    fclose(file);
+    gsa_cli_run(ARGS("init", "f.tsv"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "f.tsv:1: the line has 17825792 bytes, more than 16777216: expected an example a line"));
+    gsa_cli_leave();
+}
+END_TEST
+
+static const char *const film[] = { "pos\ta good film #\n", "neg\ta bad film #\n", NULL };
+
+START_TEST(a_label_with_one_example_is_told_and_trained_on)
+{
+    gsa_cli_enter();
+    write_rows("f.tsv", "odd\tneither of them\n", film);
+    run(ARGS("init", "f.tsv"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "note: the label 'odd' has one example: it is trained on, and never held out"));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(who_asks_for_something_else_is_heard)
+{
+    gsa_cli_enter();
+    write_rows("f.tsv", NULL, film);
+    run(ARGS("init", "language_modelling", "book.txt", "--help"), NULL);
+    gsa_cli_run(ARGS("init", "sentence_pairs", "f.tsv"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "a pair has a label and two texts, and the file has 2 columns"));
+    run(ARGS("init", "f.tsv", "--columns", "label,text", "--out", "r.ini"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "columns label,text"));
+    gsa_cli_run(ARGS("init", "f.tsv", "--out", "r.ini"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_ptr_nonnull(strstr(ran.err, "'r.ini' is there already"));
+    gsa_cli_run(ARGS("init", "tagging", "f.tsv", "--task", "tagging"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "the task is named twice"));
+    gsa_cli_run(ARGS("train", "text.ini", "--task", "tagging"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "--task is for a file of data"));
+    gsa_cli_run(ARGS("predict"), "a\n", &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "'gsa predict' wants --model DIR"));
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(train_then_predict_with_nothing_else_typed)
+{
+    gsa_cli_enter();
+    write_rows("film.tsv", NULL, film);
+    run(ARGS("train", "film.tsv"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "2 labels: 'neg' 12, 'pos' 12"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"dev_accuracy\": 1"));
+    ck_assert(gsa_cli_exists("runs/film/recipe.ini") && gsa_cli_exists("runs/film/result.json"));
+    run(ARGS("predict"), "a good one\na bad one\n");
+    ck_assert_ptr_nonnull(strstr(ran.out, "pos\t"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "\nneg\t"));
+    run(ARGS("eval"), NULL);
+    run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
+    run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL); /* a run beside it, and the last one */
+    ck_assert(gsa_cli_exists("runs/film-2/recipe.ini"));
+    char *last = gsa_cli_read("runs/last");
+    ck_assert_str_eq(last, "film-2\n");
+    free(last);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The same examples are held out at every call, and none of them is trained on. */
+START_TEST(taggers_and_translators_hold_out_too)
+{
+    static const char *const tags[] = { "Ann# B-PER\nsleeps O\n. O\n\n", "In O\nRome# B-LOC\n. O\n\n", NULL };
+    static const char *const two[] = { "a red house #\tein rotes Haus #\n", "the old man #\tder alte Mann #\n", NULL };
+    gsa_cli_enter();
+    write_rows("names.conll", NULL, tags);
+    write_rows("two.tsv", NULL, two);
+    run(ARGS("train", "names.conll", "--set", "train.max_steps=1"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "train: names.conll, read as conll: 22 sentences"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "dev: names.conll, read as conll: 2 sentences"));
+    run(ARGS("predict"), "Ann\nsleeps\n");
+    run(ARGS("train", "two.tsv", "--set", "train.max_steps=1"), NULL);
+    ck_assert_ptr_nonnull(strstr(ran.err, "train: two.tsv: 22 pairs"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "dev: two.tsv: 2 pairs"));
+    gsa_cli_run(ARGS("train", "runs/two/recipe.ini", "--set", "data.documents=1"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "hold = 2 and documents = 1 exclude each other"));
+    gsa_cli_leave();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test known[] = { GSA_LOOP(a_file_is_known_by_what_stands_in_it, GSA_COUNT(kinds)) };
+    static const gsa_test refused[] = { GSA_LOOP(a_file_that_cannot_be_learned_from_is_one_sentence, GSA_COUNT(bad)),
+                                        GSA_TEST(a_huge_line_is_one_sentence),
+                                        GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
+                                        GSA_TEST(who_asks_for_something_else_is_heard) };
+    static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
+                                     GSA_TEST(taggers_and_translators_hold_out_too) };
+    static const gsa_case cases[] = { GSA_CASE("known", known, 60), GSA_CASE("refused", refused, 60),
+                                      GSA_CASE("runs", runs, 60) };
+    return gsa_run_suite("own_file", cases, GSA_COUNT(cases), argc, argv);
+}
