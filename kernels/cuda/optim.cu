@@ -6,11 +6,12 @@ typedef struct optim_job {
     float *w, *m, *v;
     const float *g;
     const double *control;
-    float lr, beta1, beta2, eps, step, root, decay, l2, momentum;
+    float lr, beta1, rest1, beta2, rest2, eps, step, root, decay, l2, momentum;
     int64_t count;
 } optim_job;
 
-/* m' = m / correct1, v' = v / correct2;  w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2)
+/* rest = 1 - beta, from doubles: beta near 1 loses it when it is rounded first.
+ * m' = m / correct1, v' = v / correct2;  w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2)
  * */
 static __global__ void __launch_bounds__(GSA_ELEMENTS) adam_step(GSA_ARGUMENT(optim_job) job)
 {
@@ -18,8 +19,7 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) adam_step(GSA_ARGUMENT(op
     const double factor = __ldg(job.control + 1);
     if (i >= job.count || !isfinite(factor)) return;
     const float w = job.w[i], slope = (float)factor * job.g[i] + job.l2 * w;
-    const float m = job.beta1 * job.m[i] + (1 - job.beta1) * slope,
-                v = job.beta2 * job.v[i] + (1 - job.beta2) * slope * slope;
+    const float m = job.beta1 * job.m[i] + job.rest1 * slope, v = job.beta2 * job.v[i] + job.rest2 * slope * slope;
     job.m[i] = m;
     job.v[i] = v;
     job.w[i] = w - job.decay * w - job.step * m / (sqrtf(v) * job.root + job.eps);
@@ -44,7 +44,8 @@ static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
     GSA_TRY(gsa_cuda_grid(b, "adam", count, GSA_ELEMENTS, &blocks));
     job.w = (float *)w, job.m = (float *)m, job.v = (float *)v, job.g = (const float *)g, job.control = control,
     job.count = count;
-    job.beta1 = (float)adam->beta1, job.beta2 = (float)adam->beta2, job.eps = (float)adam->eps;
+    job.beta1 = (float)adam->beta1, job.rest1 = (float)(1 - adam->beta1);
+    job.beta2 = (float)adam->beta2, job.rest2 = (float)(1 - adam->beta2), job.eps = (float)adam->eps;
     job.step = (float)(adam->lr / adam->correct1), job.root = (float)(1 / sqrt(adam->correct2));
     job.decay = (float)(adam->lr * adam->decay), job.l2 = (float)adam->l2;
     return GSA_RUN(b, adam_step, blocks, GSA_ELEMENTS, job);

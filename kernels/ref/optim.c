@@ -5,11 +5,12 @@
 typedef struct optim_job {
     real *w, *m, *v;
     const real *g;
-    real factor, lr, beta1, beta2, eps, step, root, decay, l2, momentum;
+    real factor, lr, beta1, rest1, beta2, rest2, eps, step, root, decay, l2, momentum;
     int64_t count;
 } optim_job;
 
-/* m' = m / correct1, v' = v / correct2;  w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2) */
+/* rest = 1 - beta, from doubles: beta near 1 loses it when it is rounded first.
+ * m' = m / correct1, v' = v / correct2;  w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2) */
 static void adam_chunk(void *context, int64_t item)
 {
     const optim_job job = *(const optim_job *)context;
@@ -18,8 +19,8 @@ static void adam_chunk(void *context, int64_t item)
     const real *restrict g = job.g + first;
     for (int64_t i = 0; i < count; i++) {
         const real slope = job.factor * g[i] + job.l2 * w[i];
-        m[i] = job.beta1 * m[i] + (1 - job.beta1) * slope;
-        v[i] = job.beta2 * v[i] + (1 - job.beta2) * slope * slope;
+        m[i] = job.beta1 * m[i] + job.rest1 * slope;
+        v[i] = job.beta2 * v[i] + job.rest2 * slope * slope;
         w[i] = w[i] - job.decay * w[i] - job.step * m[i] / (sqrt(v[i]) * job.root + job.eps);
     }
 }
@@ -31,8 +32,8 @@ static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
     if (status != GSA_OK || !isfinite(control[1])) return status;
     optim_job job = { .w = w, .m = m, .v = v, .g = g, .count = count };
     job.factor = (real)control[1];
-    job.beta1 = (real)adam->beta1;
-    job.beta2 = (real)adam->beta2;
+    job.beta1 = (real)adam->beta1, job.rest1 = (real)(1 - adam->beta1);
+    job.beta2 = (real)adam->beta2, job.rest2 = (real)(1 - adam->beta2);
     job.eps = (real)adam->eps;
     job.step = (real)(adam->lr / adam->correct1);
     job.root = (real)(1 / sqrt(adam->correct2));

@@ -606,9 +606,11 @@ static void clip_oracle(rig *r)
     R_Y(0)[1] = isnan(norm) || (S(2) && S(3)) ? NAN : most == 0 || norm <= most ? 1 : most / norm;
 }
 
-/* ---- optimisers: count, 1 decay | 2 l2 | 4 control not finite | 8 no momentum ---- */
-static const op_shape optim_shapes[] = { { 0 },      { 1 },      { 100 },      { 100, 1 },   { 100, 2 },
-                                         { 100, 4 }, { 100, 8 }, { 20000, 3 }, { 20000, 10 } };
+/* ---- optimisers: count, 1 decay | 2 l2 | 4 control not finite | 8 no momentum, place of beta2; v starts at 0 for one
+ * near 1, so that an error of 1 - beta2 shows in full ---- */
+static const double second_decays[] = { 0.98, 0.9999, 0.99999 };
+static const op_shape optim_shapes[] = { { 0 },      { 1 },        { 100 },       { 100, 1 },    { 100, 2 },   { 100, 4 },
+                                         { 100, 8 }, { 20000, 3 }, { 20000, 10 }, { 100, 0, 1 }, { 100, 0, 2 } };
 static const op_shape optim_big[] = { { 70001, 3 } };
 
 static void optim_setup(rig *r)
@@ -618,17 +620,17 @@ static void optim_setup(rig *r)
     rig_real(r, "v", RIG_STATE, 1, S(0), 1);
     rig_real(r, "g", RIG_CONST, 1, S(0), 1);
     rig_other(r, "control", RIG_DOUBLE, RIG_CONST, 2, (double[]){ 4, (S(1) & 4) ? NAN : 0.25 });
-    for (int64_t i = 0; i < S(0); i++) R_X(2)[i] = fabs(R_X(2)[i]) + 0.01;
+    for (int64_t i = 0; i < S(0); i++) R_X(2)[i] = S(2) ? 0 : fabs(R_X(2)[i]) + 0.01;
     if (S(0) > 0) rig_set(r, 2, 0, R_X(2)[0]);
 }
 static gsa_adam adam_of(rig *r)
 {
     return (gsa_adam){ .lr = 0.01,
                        .beta1 = 0.9,
-                       .beta2 = 0.98,
+                       .beta2 = second_decays[S(2)],
                        .eps = 1e-6,
                        .correct1 = 1 - 0.9,
-                       .correct2 = 1 - 0.98,
+                       .correct2 = 1 - second_decays[S(2)],
                        .decay = (S(1) & 1) ? 0.3 : 0,
                        .l2 = (S(1) & 2) ? 0.2 : 0 };
 }

@@ -9,10 +9,11 @@
 typedef struct adam_job {
     float *w, *m, *v;
     const float *g;
-    float factor, beta1, beta2, eps, step, root, decay, l2;
+    float factor, beta1, rest1, beta2, rest2, eps, step, root, decay, l2;
     int64_t count;
 } adam_job;
 
+/* rest = 1 - beta, from doubles: beta near 1 loses it when it is rounded first. */
 CPU_INLINE void adam_vector(const adam_job *j, int64_t i, lanes part, int whole)
 {
     const vec w = whole ? vec_load(j->w + i) : vec_load_first(j->w + i, part);
@@ -20,8 +21,8 @@ CPU_INLINE void adam_vector(const adam_job *j, int64_t i, lanes part, int whole)
     const vec m = whole ? vec_load(j->m + i) : vec_load_first(j->m + i, part);
     const vec v = whole ? vec_load(j->v + i) : vec_load_first(j->v + i, part);
     const vec slope = vec_add(vec_mul(vec_all(j->factor), g), vec_mul(vec_all(j->l2), w));
-    const vec next_m = vec_add(vec_mul(vec_all(j->beta1), m), vec_mul(vec_all(1 - j->beta1), slope));
-    const vec next_v = vec_add(vec_mul(vec_all(j->beta2), v), vec_mul(vec_mul(vec_all(1 - j->beta2), slope), slope));
+    const vec next_m = vec_add(vec_mul(vec_all(j->beta1), m), vec_mul(vec_all(j->rest1), slope));
+    const vec next_v = vec_add(vec_mul(vec_all(j->beta2), v), vec_mul(vec_mul(vec_all(j->rest2), slope), slope));
     const vec under = vec_add(vec_mul(vec_sqrt(next_v), vec_all(j->root)), vec_all(j->eps));
     const vec next_w = vec_sub(vec_sub(w, vec_mul(vec_all(j->decay), w)), vec_div(vec_mul(vec_all(j->step), next_m), under));
     if (whole) {
@@ -48,8 +49,8 @@ gsa_status cpu_adam(gsa_backend *b, void *w, void *m, void *v, const void *g, co
     if (status != GSA_OK || !isfinite(control[1])) return status;
     adam_job job = { .w = w, .m = m, .v = v, .g = g, .count = count };
     job.factor = (float)control[1];
-    job.beta1 = (float)adam->beta1;
-    job.beta2 = (float)adam->beta2;
+    job.beta1 = (float)adam->beta1, job.rest1 = (float)(1 - adam->beta1);
+    job.beta2 = (float)adam->beta2, job.rest2 = (float)(1 - adam->beta2);
     job.eps = (float)adam->eps;
     job.step = (float)(adam->lr / adam->correct1);
     job.root = (float)(1 / sqrt(adam->correct2));
