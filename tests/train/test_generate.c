@@ -10,6 +10,7 @@
 #include "support/guard.h"
 #include "train/apply.h"
 #include "train/decode/beam.h"
+#include "train/decode/coverage.h"
 #include "train/decode/generate.h"
 #include "train/decode/language.h"
 #include "train/decode/next.h"
@@ -278,6 +279,75 @@ START_TEST(a_wide_beam_finds_the_best_of_all)
         ck_assert(r.found[1].score <= r.found[0].score);
         gsa_beam_release(&r);
     }
+}
+END_TEST
+
+/* Attention of a model without a network: a table, too. */
+enum { SOURCES = 3 };
+typedef double attention[STEPS + 1][LETTERS][SOURCES];
+
+static void cover_all(const table *t, attention *a, const gsa_beam_options *o, double beta, int32_t length, double log_p,
+                      int32_t *token, best *found)
+{
+    const int32_t last = length ? token[length - 1] : o->start[0];
+    double score = (log_p + t->log_p[length][last][o->end]) / pow((5.0 + length + 1) / 6, o->alpha);
+    for (int i = 0; i < SOURCES; i++) {
+        double sum = 0;
+        for (int32_t j = 0; j <= length; j++) sum += (*a)[j][j ? token[j - 1] : o->start[0]][i];
+        score += beta * log(sum < 1 ? sum : 1);
+    }
+    if (score > found->score) {
+        found->score = score, found->length = length;
+        memcpy(found->token, token, (size_t)length * sizeof *token);
+    }
+    for (int32_t c = 0; c < LETTERS && length + 1 < STEPS; c++) {
+        if (c == o->end) continue;
+        token[length] = c;
+        cover_all(t, a, o, beta, length + 1, log_p + t->log_p[length][last][c], token, found);
+    }
+}
+
+/* With room for every prefix, what coverage ranks first is what equation 14 has best of all sequences. */
+START_TEST(coverage_ranks_as_brute_force)
+{
+    const int32_t start = 0, most = STEPS;
+    const double betas[] = { 0, 0.2, 3 };
+    int other = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        table t = random_table(seed * 17 + (uint64_t)_i);
+        attention a;
+        gsa_dice dice = { seed };
+        for (int s = 0; s <= STEPS; s++)
+            for (int y = 0; y < LETTERS; y++) {
+                for (int i = 0; i < SOURCES; i++) a[s][y][i] = 3 * gsa_normal(&dice);
+                log_softmax(a[s][y], SOURCES);
+                for (int i = 0; i < SOURCES; i++) a[s][y][i] = exp(a[s][y][i]);
+            }
+        const gsa_beam_options o = {
+            .width = 300, .best = 300, .classes = LETTERS, .end = 1, .alpha = 0.6, .start = &start, .most = &most
+        };
+        gsa_beam_results r;
+        best wanted = { .score = -INFINITY };
+        int32_t token[STEPS];
+        double extra[300] = { 0 };
+        cover_all(&t, &a, &o, betas[_i], 0, 0, token, &wanted);
+        ck_assert_int_eq(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, NULL), GSA_OK);
+        const int32_t before = r.found[0].length;
+        for (int32_t n = 0; n < r.count[0]; n++) {
+            double sum[SOURCES + 1] = { 0, 0, 0, -1 }; /* the last one is read by nobody */
+            for (int i = 0; i < SOURCES; i++)
+                for (int32_t j = 0; j <= r.found[n].length; j++) sum[i] += a[j][j ? r.found[n].token[j - 1] : start][i];
+            extra[n] = betas[_i] * gsa_coverage_of(sum, SOURCES + 1);
+        }
+        gsa_beam_rank(&r, extra);
+        ck_assert_double_eq_tol(r.found[0].score, wanted.score, 1e-12);
+        ck_assert_int_eq(r.found[0].length, wanted.length);
+        if (wanted.length) ck_assert_mem_eq(r.found[0].token, wanted.token, (size_t)wanted.length * sizeof *token);
+        for (int32_t n = 1; n < r.count[0]; n++) ck_assert(r.found[n].score <= r.found[n - 1].score);
+        other += r.found[0].length != before;
+        gsa_beam_release(&r);
+    }
+    ck_assert_int_eq(other > 0, betas[_i] > 0); /* it does something */
 }
 END_TEST
 
@@ -555,8 +625,11 @@ int main(int argc, char **argv)
 {
     static const gsa_test next[] = { GSA_LOOP(next_is_as_by_whole_passes, GSA_COUNT(models)), GSA_TEST(models_that_cannot) };
     static const gsa_test beams[] = { GSA_LOOP(beams_are_as_by_slow_recomputation, GSA_COUNT(models)),
-                                      GSA_LOOP(a_wide_beam_finds_the_best_of_all, 4), GSA_TEST(a_beam_of_one_is_greedy),
-                                      GSA_TEST(beams_asked_wrongly), GSA_TEST(a_lack_of_memory_is_told) };
+                                      GSA_LOOP(a_wide_beam_finds_the_best_of_all, 4),
+                                      GSA_LOOP(coverage_ranks_as_brute_force, 3),
+                                      GSA_TEST(a_beam_of_one_is_greedy),
+                                      GSA_TEST(beams_asked_wrongly),
+                                      GSA_TEST(a_lack_of_memory_is_told) };
     static const gsa_test written[] = { GSA_LOOP(characters_are_written_whole, GSA_COUNT(bytes)) };
     static const gsa_test texts[] = { GSA_TEST(a_text_does_not_hang_on_others), GSA_TEST(texts_slide_over_learned_positions),
                                       GSA_TEST(prompts_one_a_line), GSA_TEST(only_language_models) };

@@ -164,6 +164,7 @@ static const char *const shipped[] = { "masked-summation",
                                        "drcd",
                                        "cmrc",
                                        "multi30k",
+                                       "multi30k-tiny",
                                        "tinyshakespeare",
                                        "enwik8-bpt",
                                        "ptb-words" };
@@ -453,6 +454,12 @@ END_TEST
 static const struct {
     const char *text, *set[2], *says; /* says NULL: the recipe is fine */
 } idle[] = {
+    { "[task]\nname=translation\n" MODEL "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\nbeam=1\n",
+      { NULL },
+      "[decode] coverage = 0.2 does nothing with decode.beam = '1': decode.beam must be more than 1" },
+    { "[task]\nname=translation\n" MODEL "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\n",
+      { "decode.beam=1" },
+      NULL },
     { MODEL "position_max=600\n",
       { NULL },
       "r.ini:3: [model] position_max = 600 does nothing with model.position = 'none': "

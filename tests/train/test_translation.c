@@ -11,6 +11,7 @@
 #include "support/guard.h"
 #include "gsa/vocabulary.h"
 #include "train/decode/beam.h"
+#include "train/decode/coverage.h"
 #include "train/session.h"
 #include "train/decode/translate.h"
 
@@ -174,6 +175,141 @@ START_TEST(beams_are_those_of_whole_prefixes)
 END_TEST
 
 /* ---- data --------------------------------------------------------------------------------------------------------------------- */
+
+/* ---- coverage, against every translation that there is ------------------------------------------------------------------- */
+
+enum { SHORT = 2, HEADS = 2 };
+typedef struct twin {
+    gsa_session *s;
+    gsa_minibatch batch;
+    const int32_t *source;
+    int32_t sources, end;
+    double alpha, beta, score;
+    int32_t length, token[SHORT];
+} twin;
+
+/* s(Y, X) of a translation by one whole pass: the cross phase of the last layer has an edge from every source to every target. */
+static double score_of(twin *x, const int32_t *token, int32_t length)
+{
+    gsa_learner *m = &x->s->model;
+    gsa_watched watched = { .layer = 1, .pattern = 1, .phase = 0 };
+    const int32_t rows = length + 1, classes = m->plan.outputs;
+    double *out = malloc((size_t)(rows * classes) * sizeof *out),
+           *p = malloc((size_t)(rows * x->sources * HEADS) * sizeof *p);
+    double log_p = 0, cp = 0;
+    ck_assert_int_eq(gsa_minibatch_begin(&x->batch, 1, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_minibatch_sequence_size(&x->batch, 0, 1, x->sources, 0, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_minibatch_sequence_size(&x->batch, 1, 1, rows, 0, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_minibatch_targets(&x->batch, rows, 0, NULL), GSA_OK);
+    for (int32_t i = 0; i < x->sources; i++)
+        x->batch.sequence[0].id[i] = x->source[i], x->batch.sequence[0].text[i].bytes = 0;
+    for (int32_t k = 0; k < rows; k++)
+        x->batch.sequence[1].id[k] = k ? token[k - 1] : x->end - 1, x->batch.sequence[1].text[k].bytes = 0;
+    x->batch.sequence[0].length[0] = x->sources, x->batch.sequence[1].length[0] = rows;
+    ck_assert_int_eq(gsa_stack_watch(gsa_model_batch_of(m->graph, 1), &watched, 1, NULL), GSA_OK);
+    gsa_tape_reset(m->tape, 0, 0, 0);
+    gsa_tensor *made = gsa_learner_forward(m, &x->batch);
+    ck_assert(made && watched.weights && watched.weights->rows == rows * x->sources && watched.weights->cols == HEADS);
+    ck_assert_int_eq(gsa_tensor_read(m->backend, made, 0, out, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_tensor_read(m->backend, watched.weights, 0, p, NULL), GSA_OK);
+    gsa_stack_watch(gsa_model_batch_of(m->graph, 1), NULL, 0, NULL);
+    for (int32_t k = 0; k < rows; k++) {
+        double all = 0;
+        for (int32_t c = 0; c < classes; c++) all += exp(out[k * classes + c]);
+        log_p += out[k * classes + (k < length ? token[k] : x->end) - 1] - log(all);
+    }
+    for (int32_t i = 0; i < x->sources; i++) {
+        double sum = 0;
+        for (int32_t k = 0; k < rows; k++)
+            for (int h = 0; h < HEADS; h++) sum += p[(k * x->sources + i) * HEADS + h] / HEADS;
+        cp += log(sum < 1 ? sum : 1);
+    }
+    free(out), free(p);
+    return log_p / pow((5.0 + rows) / 6, x->alpha) + x->beta * cp;
+}
+
+static void try_all(twin *x, int32_t *token, int32_t length)
+{
+    const double score = score_of(x, token, length);
+    if (score > x->score) x->score = score, x->length = length, memcpy(x->token, token, (size_t)length * sizeof *token);
+    for (int32_t id = GSA_WORD_FIRST; id < x->end - 1 && length < SHORT; id++) {
+        token[length] = id;
+        try_all(x, token, length + 1);
+    }
+}
+
+START_TEST(coverage_is_of_equation_14)
+{
+    static const char *const more[] = { "model.tied=0", "data.bpe=0", "model.decoder=full:causal=1+cross*2",
+                                        "model.embedding_std=2" };
+    static const double betas[] = { 0, 0.5, 20 };
+    static const int32_t length[] = { 4, 1, 3 }, most[] = { SHORT, SHORT, SHORT };
+    world w;
+    gsa_session s;
+    int moved = 0;
+    open_world(&w, GSA_F64);
+    put(&w, "t.a", "ab abc b\nc\nabc ab\n", w.train, "data.train");
+    put(&w, "t.b", "x yx\nyx yx xy\nx\n", NULL, NULL);
+    open_session(&w, &s, more, 4);
+    const int32_t end = s.model.plan.outputs;
+    int32_t source[8], target[GSA_COUNT(betas)][3 * SHORT] = { { 0 } }, made[GSA_COUNT(betas)][3];
+    for (int i = 0; i < 8; i++) source[i] = i == 3 || i == 4 || i == 7 ? end : 2 + (i * 5) % (end - 3);
+    for (int b = 0; b < GSA_COUNT(betas); b++) {
+        gsa_translator *t;
+        const gsa_translate_options options = { .begin = end - 1,
+                                                .end = end,
+                                                .first_class = 1,
+                                                .never = GSA_WORD_FIRST,
+                                                .width = 100,
+                                                .alpha = 0.6,
+                                                .coverage = betas[b],
+                                                .longest = SHORT };
+        gsa_translate_job job = {
+            .source = source, .length = length, .most = most, .count = 3, .room = SHORT, .target = target[b], .made = made[b]
+        };
+        ck_assert_int_eq(gsa_translator_create(&s.model, &options, &t, &w.error), GSA_OK);
+        ck_assert_msg(gsa_translate(t, &job, &w.error) == GSA_OK, "%s", w.error.text);
+        gsa_translator_release(t);
+        for (int e = 0, at = 0; e < 3; at += length[e++]) {
+            int32_t token[SHORT];
+            twin x = { .s = &s,
+                       .batch = { .system = gsa_system_default() },
+                       .source = source + at,
+                       .sources = length[e],
+                       .end = end,
+                       .alpha = 0.6,
+                       .beta = betas[b],
+                       .score = -INFINITY };
+            try_all(&x, token, 0);
+            ck_assert_int_eq(made[b][e], x.length);
+            if (x.length) ck_assert_mem_eq(target[b] + e * SHORT, x.token, (size_t)x.length * sizeof *token);
+            gsa_minibatch_release(&x.batch);
+        }
+        moved += memcmp(made[b], made[0], sizeof made[b]) != 0 || memcmp(target[b], target[0], sizeof target[b]) != 0;
+    }
+    ck_assert_int_gt(moved, 0); /* it does something */
+    gsa_session_release(&s);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(no_coverage_without_cross_attention)
+{
+    world w;
+    gsa_session s;
+    gsa_coverage coverage;
+    open_world(&w, GSA_F64);
+    put(&w, "t.a", "ab abc b\nc\nabc ab\n", w.train, "data.train");
+    put(&w, "t.b", "x yx\nyx yx xy\nx\n", NULL, NULL);
+    open_session(&w, &s, NULL, 0);
+    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 1), &coverage, &w.error), GSA_OK);
+    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 0), &coverage, &w.error), GSA_ERR_UNSUPPORTED);
+    ck_assert_str_eq(w.error.text, "no phase of the decoder full*1 attends from its tokens alone to the source: "
+                                   "decode.coverage must be 0");
+    gsa_session_release(&s);
+    close_world(&w);
+}
+END_TEST
 
 START_TEST(rows_and_labels)
 {
@@ -351,7 +487,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)) };
-    static const gsa_test data[] = { GSA_TEST(rows_and_labels), GSA_LOOP(a_bad_recipe, GSA_COUNT(refused)) };
+    static const gsa_test data[] = { GSA_TEST(coverage_is_of_equation_14), GSA_TEST(no_coverage_without_cross_attention),
+                                     GSA_TEST(rows_and_labels), GSA_LOOP(a_bad_recipe, GSA_COUNT(refused)) };
     static const gsa_test learns[] = { GSA_LOOP(sentences_backwards, 2) };
     static const gsa_test search[] = { GSA_LOOP(beams_are_those_of_whole_prefixes, 3) };
     static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("search", search, 60),

@@ -228,6 +228,20 @@ gsa_status gsa_beam_search(const gsa_system *system, const gsa_beam_options *opt
     return status;
 }
 
+void gsa_beam_rank(gsa_beam_results *results, const double *extra)
+{
+    for (int32_t t = 0; t < results->texts; t++) {
+        gsa_beam_found *found = results->found + (int64_t)t * results->best;
+        for (int32_t i = 0; i < results->count[t]; i++) {
+            gsa_beam_found one = found[i];
+            int32_t at = i;
+            one.score += extra[(int64_t)t * results->best + i];
+            for (; at > 0 && one.score > found[at - 1].score; at--) found[at] = found[at - 1];
+            found[at] = one;
+        }
+    }
+}
+
 void gsa_beam_release(gsa_beam_results *results)
 {
     for (int64_t i = 0; results->found && i < (int64_t)results->texts * results->best; i++)

@@ -51,6 +51,8 @@ typedef struct gsa_beam_results {
 gsa_status gsa_beam_search(const gsa_system *system, const gsa_beam_options *options, const gsa_beam_model *model,
                            int32_t texts, gsa_beam_results *results, gsa_error *error);
 void gsa_beam_release(gsa_beam_results *results); /* a zeroed one is fine */
+/* Adds to the score of each that was found, extra [texts][best], and sorts those of each text anew; of equals in their order. */
+void gsa_beam_rank(gsa_beam_results *results, const double *extra);
 double gsa_beam_penalty_of(const gsa_beam_options *options, int32_t length);
 
 #endif

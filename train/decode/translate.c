@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "train/decode/beam.h"
+#include "train/decode/coverage.h"
 
 enum { SOURCE, TARGET, ENCODER = 0, DECODER = 1 };
 
@@ -19,6 +20,7 @@ struct gsa_translator {
     /* whole prefixes: hypothesis i is a translation of text[i] so far, <s> first; two that take turns */
     int32_t *text[2], *made[2], *prefix[2], *last;
     int32_t now, zero;
+    gsa_coverage coverage; /* where options.coverage > 0 */
 };
 
 static int is_prefix_stable(const gsa_stack *stack)
@@ -36,6 +38,11 @@ gsa_status gsa_translator_create(gsa_learner *model, const gsa_translate_options
     gsa_translator *t = *translator = gsa_alloc_zero(model->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "a translator", sizeof *t);
     t->model = model, t->options = *options, t->batch.system = model->system;
+    const gsa_status found = options->coverage > 0 ? gsa_coverage_find(decoder, &t->coverage, error) : GSA_OK;
+    if (found != GSA_OK) {
+        gsa_translator_release(t), *translator = NULL;
+        return found;
+    }
     if (options->whole || !is_prefix_stable(decoder)) return GSA_OK;
     if (options->context > INT32_MAX - 1 - options->longest) {
         gsa_translator_release(t), *translator = NULL;
@@ -296,7 +303,7 @@ static gsa_status search(gsa_translator *t, const int32_t *start, const int32_t 
 {
     const gsa_translate_options *o = &t->options;
     const gsa_beam_options options = { .width = o->width,
-                                       .best = 1,
+                                       .best = o->coverage > 0 ? o->width : 1,
                                        .classes = t->model->plan.outputs,
                                        .end = o->end - o->first_class,
                                        .penalty = o->penalty,
@@ -306,6 +313,124 @@ static gsa_status search(gsa_translator *t, const int32_t *start, const int32_t 
     const gsa_beam_model model = { t, next };
     t->started = 0;
     return gsa_beam_search(t->model->system, &options, &model, t->job->count, results, error);
+}
+
+/* ---- coverage: what was found of each text goes through the whole model once more, its attention watched ------------------ */
+
+/* The hypotheses of text e as targets, <s> or the context before them. */
+static gsa_status begin_found(gsa_translator *t, int32_t e, const gsa_beam_found *found, int32_t count, gsa_error *error)
+{
+    const int32_t context = context_of(t, e), border = context > 0 ? t->options.end : t->options.begin;
+    int32_t *text = gsa_alloc(t->model->system, (size_t)count, sizeof *text);
+    int64_t targets = 0, at = 0;
+    if (!text) return gsa_out_of_memory(error, "hypotheses", count * INT64_C(4));
+    for (int32_t i = 0; i < count; i++) text[i] = e, targets += context + found[i].length + 1;
+    const gsa_status status = begin_batch(t, text, count, targets, error);
+    gsa_minibatch_sequence *to = &t->batch.sequence[TARGET];
+    for (int32_t i = 0; i < count && status == GSA_OK; i++) {
+        const int64_t n = found[i].length + 1;
+        if (context > 0) put_ids(to, at, t->job->context + t->behind[e], t->job->context_group + t->behind[e], context);
+        put_ids(to, at + context, &border, NULL, 1);
+        put_ids(to, at + context + 1, found[i].token, NULL, n - 1);
+        for (int64_t k = 0; k < n; k++) {
+            if (k > 0) to->id[at + context + k] += t->options.first_class;
+            if (to->grouped) to->group[at + context + k] = own_group(t, e);
+        }
+        to->length[i] = (int32_t)(context + n);
+        at += context + n;
+    }
+    gsa_release(t->model->system, text);
+    return status;
+}
+
+/* The weights of all hypotheses of the batch, [edges, heads]. */
+static gsa_status watch_found(gsa_translator *t, double **weights, int64_t *edges, int32_t *heads, gsa_error *error)
+{
+    gsa_learner *m = t->model;
+    gsa_stack_batch *watched = gsa_model_batch_of(m->graph, DECODER);
+    gsa_status status = gsa_stack_watch(watched, &t->coverage.watched, 1, error);
+    if (status != GSA_OK) return status;
+    gsa_tape_reset(m->tape, 0, 0, 0);
+    gsa_learner_forward(m, &t->batch);
+    status = gsa_tape_status(m->tape, error);
+    const gsa_tensor *made = t->coverage.watched.weights;
+    if (status == GSA_OK && !made) status = gsa_fail(error, GSA_ERR_UNSUPPORTED, "the decoder's attention was not computed");
+    if (status == GSA_OK) {
+        *edges = made->rows, *heads = (int32_t)made->cols;
+        *weights = gsa_alloc(m->system, (size_t)(made->rows * made->cols), sizeof **weights);
+        status = *weights ? gsa_tensor_read(m->backend, made, 0, *weights, error)
+                          : gsa_out_of_memory(error, "attention weights", made->rows * made->cols * 8);
+    }
+    gsa_stack_watch(watched, NULL, 0, NULL);
+    return status;
+}
+
+/* cp of hypothesis i, whose edges begin at *at. */
+static gsa_status cover_one(gsa_translator *t, int32_t e, int32_t i, const double *weights, int64_t edges, int32_t heads,
+                            int64_t *at, double *cp, gsa_error *error)
+{
+    const gsa_system *system = t->model->system;
+    const gsa_minibatch_sequence *source = &t->batch.sequence[SOURCE], *target = &t->batch.sequence[TARGET];
+    const int32_t sources = t->job->length[e], length = target->length[i];
+    int64_t rows = 0;
+    for (int32_t k = 0; k < i; k++) rows += target->length[k];
+    const gsa_example example = { .struct_size = sizeof example,
+                                  .length = length,
+                                  .memory_length = sources,
+                                  .heads = t->model->settings.heads,
+                                  .group = target->grouped ? target->group + rows : NULL,
+                                  .memory_group = source->grouped ? source->group + (int64_t)i * sources : NULL };
+    gsa_instance *instance;
+    gsa_edges list;
+    gsa_status status = gsa_pattern_instance(t->coverage.pattern, t->model->cache, &example, NULL, 0, &instance, error);
+    if (status != GSA_OK) return status;
+    gsa_instance_edges(instance, t->coverage.watched.phase, &list);
+    int32_t *to = gsa_alloc(system, (size_t)list.edge_total, sizeof *to);
+    double *sum = gsa_alloc(system, (size_t)sources, sizeof *sum);
+    if (!to || !sum) status = gsa_out_of_memory(error, "coverage", list.edge_total * 4 + sources * INT64_C(8));
+    else if (*at + list.edge_total > edges)
+        status = gsa_fail(error, GSA_ERR_PLUGIN, "%s: a second emission of the example has other edges",
+                          gsa_pattern_text(t->coverage.pattern));
+    for (int32_t s = 0; status == GSA_OK && s < sources; s++) sum[s] = -1;
+    if (status == GSA_OK) {
+        gsa_coverage_add(&t->coverage, &list, weights + *at * heads, heads, context_of(t, e), length, to, sum);
+        *cp = gsa_coverage_of(sum, sources);
+    }
+    *at += list.edge_total;
+    gsa_release(system, to);
+    gsa_release(system, sum);
+    gsa_instance_release(instance);
+    return status;
+}
+
+static gsa_status cover(gsa_translator *t, int32_t e, const gsa_beam_found *found, int32_t count, double *extra,
+                        gsa_error *error)
+{
+    double *weights = NULL;
+    int64_t edges = 0, at = 0;
+    int32_t heads = 0;
+    gsa_status status = begin_found(t, e, found, count, error);
+    if (status == GSA_OK) status = watch_found(t, &weights, &edges, &heads, error);
+    for (int32_t i = 0; i < count && status == GSA_OK; i++) {
+        status = cover_one(t, e, i, weights, edges, heads, &at, &extra[i], error);
+        extra[i] *= t->options.coverage;
+    }
+    gsa_release(t->model->system, weights);
+    return status;
+}
+
+static gsa_status rank(gsa_translator *t, gsa_beam_results *results, gsa_error *error)
+{
+    const size_t room = (size_t)results->texts * (size_t)results->best;
+    double *extra = gsa_alloc_zero(t->model->system, room, sizeof *extra);
+    gsa_status status = extra ? GSA_OK : gsa_out_of_memory(error, "coverage", (int64_t)room * 8);
+    for (int32_t e = 0; e < results->texts && status == GSA_OK; e++) {
+        const int64_t first = (int64_t)e * results->best;
+        if (results->count[e] > 1) status = cover(t, e, results->found + first, results->count[e], extra + first, error);
+    }
+    if (status == GSA_OK) gsa_beam_rank(results, extra);
+    gsa_release(t->model->system, extra);
+    return status;
 }
 
 static void take_results(const gsa_translator *t, gsa_translate_job *job, const gsa_beam_results *results)
@@ -334,6 +459,7 @@ gsa_status gsa_translate(gsa_translator *t, gsa_translate_job *job, gsa_error *e
         start[e] = border - t->options.first_class, most[e] = job->most[e] + 1; /* with </s> */
     }
     if (status == GSA_OK) status = search(t, start, most, &results, error);
+    if (status == GSA_OK && t->options.coverage > 0) status = rank(t, &results, error);
     if (status == GSA_OK) take_results(t, job, &results);
     gsa_beam_release(&results);
     gsa_release(system, start);

@@ -18,6 +18,7 @@ typedef struct gsa_translate_options {
     int32_t width;       /* of the beam, >= 1 */
     int32_t penalty;     /* gsa_beam_penalty */
     double alpha;
+    double coverage; /* beta of coverage.h, added to the scores of a text's finished hypotheses, which it ranks anew; 0: none */
     int32_t whole, longest; /* longest: tokens that any translation may have, of all jobs */
     int32_t context, zero;  /* likewise of a context */
 } gsa_translate_options;

@@ -31,7 +31,7 @@ static const struct {
     { SPANS, " task.scorer task.match data.answer_max " },
     { LANGUAGE, " task.aux data.split data.context data.max_words " },
     { TRANSLATION, " model.decoder data.source data.target data.bpe data.bpe_codes data.documents"
-                   " data.previous data.previous_tokens decode.beam decode.alpha decode.penalty " },
+                   " data.previous data.previous_tokens decode.beam decode.alpha decode.penalty decode.coverage " },
     { TEXTS | PAIRS, " data.header data.markup data.empty data.stratify data.train_part data.test_part " },
     { TEXTS | PAIRS | TAGGING | TRANSLATION, " data.hold " },
     { TEXTS | PAIRS | TAGGING, " data.format " },

@@ -4,7 +4,7 @@
 #include "topologies/words.h"
 
 enum { NAME = 128, LIST = 256, ANY = -1 };
-static const char SET[] = "(set)", UNSET[] = "(not set)", POSITIVE[] = "(positive)";
+static const char SET[] = "(set)", UNSET[] = "(not set)", POSITIVE[] = "(positive)", SEVERAL[] = "(several)";
 
 /* A key other than its default, of `choice` where there is one, does something only where `other` is one of `values`. */
 static const struct {
@@ -36,6 +36,7 @@ static const struct {
     { ANY, "data.columns", NULL, "data.source", UNSET },
     { ANY, "data.bpe", NULL, "data.bpe_codes", UNSET },
     { GSA_TASK_SPAN_EXTRACTION, "data.stride", NULL, "data.window", POSITIVE },
+    { GSA_TASK_TRANSLATION, "decode.coverage", NULL, "decode.beam", SEVERAL },
 };
 
 static int count_rules(void)
@@ -68,6 +69,7 @@ static int serves(const char *values, const char *value)
     char spaced[NAME];
     const int set = *value && strcmp(value, "none") != 0;
     if (values == POSITIVE) return *value != '0';
+    if (values == SEVERAL) return strcmp(value, "1") != 0;
     if (values == SET || values == UNSET) return set == (values == SET);
     snprintf(spaced, sizeof spaced, " %s ", value);
     return strstr(values, spaced) != NULL;
@@ -76,11 +78,12 @@ static int serves(const char *values, const char *value)
 /* "it is for train.schedule = linear, cosine or hold_linear" */
 static void advise(const char *values, const char *other, char *out, size_t size)
 {
-    if (values == SET || values == UNSET || values == POSITIVE) {
+    if (values == SET || values == UNSET || values == POSITIVE || values == SEVERAL) {
         snprintf(out, size, "%s must %s", other,
-                 values == SET     ? "be set"
-                 : values == UNSET ? "not be set"
-                                   : "be more than 0");
+                 values == SET        ? "be set"
+                 : values == UNSET    ? "not be set"
+                 : values == POSITIVE ? "be more than 0"
+                                      : "be more than 1");
         return;
     }
     size_t used = (size_t)snprintf(out, size, "it is for %s = ", other);

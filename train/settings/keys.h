@@ -169,7 +169,10 @@
     KEY(decode, beam, INT, 1, 1000, NULL, "4", "translation: hypotheses that are followed; 1: the likeliest token each time") \
     KEY(decode, alpha, REAL, 0, 10, NULL, "0.6", "translation: how much length is made up for; 0: not")                     \
     KEY(decode, penalty, CHOICE, 0, 0, "wu,length", "wu",                                                                   \
-        "translation: log p is divided by ((5 + n) / 6)^alpha, or n^alpha, for n tokens with the end")
+        "translation: log p is divided by ((5 + n) / 6)^alpha, or n^alpha, for n tokens with the end")                      \
+    KEY(decode, coverage, REAL, 0, 10, NULL, "0",                                                                           \
+        "translation: weight of how far attention covers the source, where the beam's finished hypotheses are compared; 0: "  \
+        "none")
 
 /* The resolved values: one 8-byte member a key. */
 typedef int64_t gsa_member_INT, gsa_member_BOOL, gsa_member_CHOICE;

@@ -92,7 +92,8 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
                                          .never = GSA_WORD_FIRST,
                                          .width = (int32_t)v->decode_beam,
                                          .penalty = (int32_t)v->decode_penalty,
-                                         .alpha = v->decode_alpha };
+                                         .alpha = v->decode_alpha,
+                                         .coverage = v->decode_coverage };
     t->parallel = (gsa_parallel_options){ .suffix = { v->data_source, v->data_target },
                                           .columns = v->data_columns,
                                           .lower = t->lower,
@@ -247,13 +248,14 @@ static void signature(const void *self, const gsa_recipe_values *values, char *t
 {
     static const char *const penalties[] = { "wu", "length" };
     const gsa_translation *t = self;
-    char pieces[32] = "words", context[64] = "";
+    char pieces[32] = "words", context[64] = "", coverage[32] = "";
     if (t->pieces.bpe) snprintf(pieces, sizeof pieces, "bpe-%d", gsa_bpe_merges(t->pieces.bpe));
     if (values->data_documents)
         snprintf(context, sizeof context, "|previous:%lld|previous_tokens:%lld", (long long)values->data_previous,
                  (long long)values->data_previous_tokens);
-    snprintf(text, room, "pieces:%s|case:%s%s|beam:%d|penalty:%s-%g", pieces, t->lower ? "lower" : "mixed", context,
-             t->search.width, penalties[values->decode_penalty], t->search.alpha);
+    if (t->search.coverage > 0) snprintf(coverage, sizeof coverage, "|coverage:%g", t->search.coverage);
+    snprintf(text, room, "pieces:%s|case:%s%s|beam:%d|penalty:%s-%g%s", pieces, t->lower ? "lower" : "mixed", context,
+             t->search.width, penalties[values->decode_penalty], t->search.alpha, coverage);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
