@@ -155,6 +155,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     const char *json = gsa_args_text(args, "json");
     gsa_bench_text text = { 0 };
     gsa_status status = json ? gsa_output_check(bench.system, json, error) : GSA_OK;
+    if (status == GSA_OK && gsa_args_given(args, "arrays") && strcmp(bench.what, "kernel") != 0)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "--arrays is of gsa bench kernel, and this is gsa bench %s", bench.what);
     if (status == GSA_OK) status = add_cases(&bench, &text, error);
     if (status == GSA_OK) status = measure(&bench, error);
     if (status == GSA_OK) status = print(&bench, error);
@@ -194,6 +196,8 @@ static const gsa_option options[] = {
       "cpu: the time in which the threads computed is counted: where other work goes on, with --threads 1" },
     { "explain", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "kernel, graph: print the plan of each phase" },
     { "profile", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "train: print where the time of the steps goes, call by call" },
+    { "arrays", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0,
+      "kernel: edges, numbers and results of one round of its one case, as safetensors" },
     { "json", GSA_OPTION_TEXT, "FILE", NULL, "no file", 0, 0, "the figures as JSON; - is standard output" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,

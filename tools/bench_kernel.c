@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bench.h"
 #include "graph/plan.h"
+#include "gsa/safetensors.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda.h"
 #include "topologies/param.h"
@@ -252,6 +253,108 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
     return GSA_OK;
 }
 
+/* ---- --arrays: what went in and came out, for who checks it by other means ------------------------------------------ */
+
+enum { PHASE_ARRAYS = 11 + 4 * GSA_MAX_KINDS };
+typedef struct arrays {
+    gsa_blob blob[PHASE_ARRAYS * GSA_MAX_PHASES];
+    char name[PHASE_ARRAYS * GSA_MAX_PHASES][64];
+    int32_t *expanded[GSA_MAX_PHASES]; /* sources, then labels of the edges */
+    int count;
+} arrays;
+
+static void add_array(arrays *a, const char *phase, const char *name, int dtype, int64_t rows, int64_t cols, const void *at)
+{
+    if (!at || rows == 0) return;
+    snprintf(a->name[a->count], sizeof a->name[0], "%s.%s", phase, name);
+    a->blob[a->count] = (gsa_blob){ a->name[a->count], dtype, 2, { rows, cols }, at };
+    a->count++;
+}
+
+/* k.0, v.0, dk.0, dv.0, k.1, ...: a kind's rows; sources count through the kinds. */
+static void add_parts(arrays *a, const gsa_phase_case *phase, int real, int64_t width)
+{
+    for (int k = 0; k < phase->edges.kinds; k++) {
+        const gsa_part *part = &phase->parts[k];
+        const struct {
+            const char *name;
+            const void *at;
+        } each[] = { { "k", part->k }, { "v", part->v }, { "dk", part->dk }, { "dv", part->dv } };
+        for (int i = 0; i < 4; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "%s.%d", each[i].name, k);
+            add_array(a, phase->name, name, real, phase->edges.part_rows[k], width, each[i].at);
+        }
+    }
+}
+
+static gsa_status add_phase(const gsa_kernel_case *one, arrays *a, int p, gsa_error *error)
+{
+    const gsa_phase_case *phase = &one->phases[p];
+    const gsa_attend_args *call = &phase->call;
+    const gsa_edges *e = &phase->edges;
+    const int real = one->backend->real == GSA_F32 ? GSA_DTYPE_F32 : GSA_DTYPE_F64;
+    const int64_t width = (int64_t)call->heads * call->head_dim;
+    a->expanded[p] = gsa_alloc(one->bench->system, (size_t)e->edge_total, 2 * sizeof(int32_t));
+    if (!a->expanded[p]) return gsa_out_of_memory(error, "the edges", e->edge_total * 8);
+    gsa_edges_expand(e, a->expanded[p], a->expanded[p] + e->edge_total, NULL);
+    add_array(a, phase->name, "edge_offset", GSA_DTYPE_I64, e->rows + 1, 1, e->edge_offset);
+    add_array(a, phase->name, "source", GSA_DTYPE_I32, e->edge_total, 1, a->expanded[p]);
+    add_array(a, phase->name, "label", GSA_DTYPE_I32, e->edge_total, 1, a->expanded[p] + e->edge_total);
+    add_array(a, phase->name, "q", real, e->rows, width, call->q);
+    add_array(a, phase->name, "dq", real, e->rows, width, call->dq);
+    add_array(a, phase->name, "out", real, e->rows, width, call->out);
+    add_array(a, phase->name, "dout", real, e->rows, width, call->dout);
+    add_array(a, phase->name, "label_vectors", real, e->labels, call->head_dim, call->label_vectors);
+    add_array(a, phase->name, "label_bias", real, e->labels, call->heads, call->label_bias);
+    add_parts(a, phase, real, width);
+    return GSA_OK;
+}
+
+static gsa_status write_arrays(const gsa_kernel_case *one, const arrays *a, const char *path, gsa_error *error)
+{
+    gsa_output *output;
+    gsa_status status = gsa_output_open(one->bench->system, path, &output, error);
+    if (status != GSA_OK) return status;
+    status = gsa_safetensors_write(one->bench->system, output, a->blob, a->count, NULL, 0, error);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
+/* Backward adds to the gradients that it is given. */
+static gsa_status clear_gradients(const gsa_kernel_case *one, const gsa_phase_case *phase)
+{
+    gsa_backend *b = one->backend;
+    const int64_t bytes = (int64_t)phase->call.heads * phase->call.head_dim * b->real_bytes;
+    gsa_status status = b->zero_fill(b, phase->call.dq, phase->edges.rows * bytes);
+    for (int k = 0; k < phase->edges.kinds && status == GSA_OK; k++) {
+        const gsa_part *part = &phase->parts[k];
+        if (part->dk) status = b->zero_fill(b, part->dk, phase->edges.part_rows[k] * bytes);
+        if (part->dv && status == GSA_OK) status = b->zero_fill(b, part->dv, phase->edges.part_rows[k] * bytes);
+    }
+    return status;
+}
+
+/* Of one round. */
+static gsa_status save_arrays(gsa_kernel_case *one, const char *path, gsa_error *error)
+{
+    double seconds[GSA_BENCH_SERIES] = { 0 };
+    gsa_status status = GSA_OK;
+    if (!one->backend->shares_host_memory)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "--arrays: the memory of %s is not the host's", one->backend->name);
+    arrays *a = gsa_alloc_zero(one->bench->system, 1, sizeof *a);
+    if (!a) return gsa_out_of_memory(error, "the arrays", (int64_t)sizeof *a);
+    for (int p = 0; p < one->n_phases && status == GSA_OK; p++)
+        if (clear_gradients(one, &one->phases[p]) != GSA_OK) status = give_up(one, one->backend->error.status, error);
+    if (status == GSA_OK) status = run(one, seconds, error);
+    for (int p = 0; p < one->n_phases && status == GSA_OK; p++) status = add_phase(one, a, p, error);
+    if (status == GSA_OK) status = write_arrays(one, a, path, error);
+    for (int p = 0; p < one->n_phases; p++) gsa_release(one->bench->system, a->expanded[p]);
+    gsa_release(one->bench->system, a);
+    return status;
+}
+
 /* Where a side runs: a level of the cpu backend, or a device by name. */
 static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
 {
@@ -358,7 +461,10 @@ static gsa_status add_side(gsa_bench *bench, gsa_bench_side *side, gsa_pattern *
     const gsa_status status = prepare(one, length, error);
     if (status == GSA_OK) note_device(one->backend, side);
     if (status == GSA_OK) note_work(slot, one, length);
-    return status;
+    const char *path = gsa_args_text(bench->args, "arrays");
+    if (status != GSA_OK || !path) return status;
+    if (bench->n_cases == 1) return save_arrays(one, path, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "--arrays holds one case, and %s would be the second", slot->detail);
 }
 
 static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gsa_error *error)

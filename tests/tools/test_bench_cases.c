@@ -1,9 +1,11 @@
 /* gsa bench train over several cases: what is measured of each, and what does not fit. */
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "child.h"
 #include "cli.h"
+#include "gsa/safetensors.h"
 #include "support/suite.h"
 
 #define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
@@ -182,11 +184,72 @@ START_TEST(sentences)
 }
 END_TEST
 
+static const void *array(const gsa_safetensors *file, const char *name, int64_t rows, int64_t cols)
+{
+    const gsa_blob *blob = gsa_safetensors_find(file, name);
+    ck_assert_msg(blob && blob->dims == 2 && blob->shape[0] == rows && blob->shape[1] == cols, "%s", name);
+    return blob->data;
+}
+
+/* Attention of one head of 3 numbers over 5 tokens that read their neighbours and themselves, from the arrays alone. */
+START_TEST(arrays_hold_a_round)
+{
+    enum { N = 5, D = 3 };
+    gsa_safetensors file;
+    gsa_error error = { 0 };
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("bench", "kernel", "--topology=window:width=3", "--length=5", "--batch=1", "--heads=1", "--head-dim=3",
+                     "--runs=1", "--threads=1", "--device=cpu", "--arrays=a.safetensors"),
+                NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    ck_assert_msg(gsa_safetensors_read(NULL, "a.safetensors", &file, &error) == GSA_OK, "%s", error.text);
+    const int64_t *offset = array(&file, "attend.edge_offset", N + 1, 1);
+    const int32_t *source = array(&file, "attend.source", offset[N], 1);
+    const float *q = array(&file, "attend.q", N, D), *k = array(&file, "attend.k.0", N, D);
+    const float *v = array(&file, "attend.v.0", N, D), *out = array(&file, "attend.out", N, D);
+    const float *dout = array(&file, "attend.dout", N, D), *dv = array(&file, "attend.dv.0", N, D);
+    double want[N][D] = { { 0 } };
+    ck_assert_int_eq(offset[N], 13);
+    for (int i = 0; i < N; i++) {
+        double weight[N], sum = 0, mix[D] = { 0 };
+        for (int64_t e = offset[i]; e < offset[i + 1]; e++) {
+            double score = 0;
+            for (int c = 0; c < D; c++) score += (double)q[i * D + c] * (double)k[source[e] * D + c];
+            sum += weight[e - offset[i]] = exp(0.125 * score);
+        }
+        for (int64_t e = offset[i]; e < offset[i + 1]; e++)
+            for (int c = 0; c < D; c++) {
+                mix[c] += weight[e - offset[i]] / sum * (double)v[source[e] * D + c];
+                want[source[e]][c] += weight[e - offset[i]] / sum * (double)dout[i * D + c];
+            }
+        for (int c = 0; c < D; c++) ck_assert_double_eq_tol((double)out[i * D + c], mix[c], 1e-6);
+    }
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < D; c++) ck_assert_double_eq_tol((double)dv[i * D + c], want[i][c], 1e-6);
+    gsa_safetensors_release(&file);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(arrays_are_of_one_case)
+{
+    gsa_cli_enter();
+    gsa_cli_run(ARGS("bench", "kernel", "--topology=ring", "--length=5,6", "--runs=1", "--arrays=a.safetensors"), NULL,
+                &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--arrays holds one case"), "%d %s", ran.code, ran.err);
+    gsa_cli_run(ARGS("bench", "graph", "--topology=ring", "--length=5", "--runs=1", "--arrays=a"), NULL, &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--arrays"), "%d %s", ran.code, ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const gsa_test measured[] = { GSA_TEST(lengths_and_encoders), GSA_TEST(in_degree), GSA_TEST(too_large),
-                                         GSA_TEST(no_room), GSA_TEST(passages) };
-    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)) };
+    static const gsa_test measured[] = {
+        GSA_TEST(lengths_and_encoders), GSA_TEST(in_degree), GSA_TEST(too_large), GSA_TEST(no_room), GSA_TEST(passages),
+        GSA_TEST(arrays_hold_a_round)
+    };
+    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)), GSA_TEST(arrays_are_of_one_case) };
     static const gsa_case cases[] = { GSA_CASE("measured", measured, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("bench_cases", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,6 +1,7 @@
 """A training step by PyTorch and by gsa, in turn: torch_peers.py step. The same sizes, optimiser, clipping, dropout and running mean of the
 weights; batches are ready before the clock starts (gsa builds its own while it runs). Examples of unlike length are made up to the longest
 of their batch with PyTorch, whose batches are sorted by length as gsa's are."""
+import copy
 import os
 import random
 import statistics
@@ -64,8 +65,11 @@ def write_texts(folder, texts):
 
 
 class Trainer:
-    def __init__(self, torch, model, batches, adam, decay):
-        self.torch, self.model, self.batches, self.losses, self.decay = torch, model, batches, [], decay
+    """Compiled: the model's forward and backward pass by torch.compile, of the same weights' first values."""
+
+    def __init__(self, torch, model, batches, adam, decay, compiled=False):
+        self.model = torch.compile(model) if compiled else model
+        self.torch, self.batches, self.losses, self.decay = torch, batches, [], decay
         self.weights = list(model.parameters())
         self.adam = adam(self.weights)
         self.mean = [weight.detach().clone() for weight in self.weights] if decay else None
@@ -97,31 +101,39 @@ def cases(torch, options, folder):
     files = [f"data.train={folder}/train.tsv", f"data.vectors={folder}/vectors.txt", "data.subtrees=0", "data.unique=0"]
 
     def adam(weights):
-        return optim.Adam(weights, lr=0.001)
+        return optim.Adam(weights, lr=0.001, fused=True)
 
     def adamw(weights):
-        return optim.AdamW(weights, lr=0.001, weight_decay=0.01)
-    yield "masked-summation.ini", "star*1", plain, Trainer(torch, star, summation, adam, None)
-    yield "masked-summation.ini", "full*2", dense, Trainer(torch, full, summation, adam, None)
-    yield "sst5-star.ini", "star*2", files, Trainer(torch, sentiment, sentiment_batches(torch, texts), adamw, 0.998)
+        return optim.AdamW(weights, lr=0.001, weight_decay=0.01, fused=True)
+
+    def both(model, *rest):
+        return {"eager": Trainer(torch, model, *rest), "compiled": Trainer(torch, copy.deepcopy(model), *rest, compiled=True)}
+    yield "masked-summation.ini", "star*1", plain, both(star, summation, adam, None)
+    yield "masked-summation.ini", "full*2", dense, both(full, summation, adam, None)
+    yield "sst5-star.ini", "star*2", files, both(sentiment, sentiment_batches(torch, texts), adamw, 0.998)
 
 
 def steps(torch, options, gsa, clocks, say):
     with tempfile.TemporaryDirectory() as folder:
-        for recipe, encoder, settings, trainer in cases(torch, options, folder):
-            count = len(trainer.batches) if recipe.startswith("sst5") else options.steps  # there all batches: they differ in size
+        for recipe, encoder, settings, trainers in cases(torch, options, folder):
+            pool = trainers["eager"].batches
+            count = len(pool) if recipe.startswith("sst5") else options.steps  # there all batches: they differ in size
             words = ["bench", "train", os.path.join(RECIPES, recipe), "--steps", str(count), "--runs", "1"]
             words += [word for one in settings for word in ("--set", one)]
-            trainer.round(3)
-            theirs, ours = [], {clock: [] for clock in clocks}
+            theirs, ours = {name: [] for name in trainers}, {clock: [] for clock in clocks}
+            for trainer in trainers.values():
+                trainer.round(max(3, len(pool)))  # each shape is compiled before it is timed
             for _ in range(options.rounds):
                 for clock in clocks:
                     ours[clock].append(statistics.mean(gsa(clock, *words)["step_ms"]))
-                theirs.append(trainer.round(count))
-            theirs = dict(zip(("wall", "cpu"), zip(*theirs)))
+                for name, trainer in trainers.items():
+                    theirs[name].append(trainer.round(count))
             facts = dict(recipe=recipe, encoder=encoder, threads=options.threads, rounds=options.rounds, steps=count)
-            for clock in clocks:
-                each = [peer / own for peer, own in zip(theirs[clock], ours[clock])]
-                facts[clock] = dict(gsa_ms=statistics.median(ours[clock]), torch_ms=statistics.median(theirs[clock]),
-                                    ratio=statistics.median(each), low=min(each), high=max(each))
-            say(**facts, loss_first=trainer.losses[0], loss_last=trainer.losses[-1])
+            for name, trainer in trainers.items():
+                own, taken = dict(facts, peer=name), dict(zip(("wall", "cpu"), zip(*theirs[name])))
+                for clock in clocks:
+                    each = [peer / mine for peer, mine in zip(taken[clock], ours[clock])]
+                    own[clock] = dict(gsa_ms=statistics.median(ours[clock]), torch_ms=statistics.median(taken[clock]),
+                                      gsa_least_ms=min(ours[clock]), torch_least_ms=min(taken[clock]), ratio=statistics.median(each),
+                                      low=min(each), high=max(each), least_ratio=min(taken[clock]) / min(ours[clock]))
+                say(**own, loss_first=trainer.losses[0], loss_last=trainer.losses[-1])
