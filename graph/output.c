@@ -7,7 +7,7 @@
 #include "graph/system.h"
 #include "graph/system_parts.h"
 
-enum { BUFFER = 1 << 16, TRIES = 100 };
+enum { BUFFER = 1 << 16, TRIES = 100, PATH_ROOM = 4096 };
 
 struct gsa_output {
     const gsa_system *system;
@@ -58,20 +58,56 @@ static gsa_status open_temporary(gsa_output *output, gsa_error *error)
     return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
 }
 
-static gsa_status open_target(gsa_output *output, gsa_error *error)
+/* The path becomes what its link names. */
+static gsa_status follow_link(gsa_output *output, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    const int kind = system->entry ? system->entry(system->user, output->path) : GSA_FILE_REGULAR;
+    if (kind >= 0 && kind != GSA_FILE_LINK) return GSA_OK;
+    char *to = gsa_alloc(system, PATH_ROOM, 1);
+    if (!to) return gsa_out_of_memory(error, output->path, PATH_ROOM);
+    if (kind < 0 || system->resolve(system->user, output->path, to, PATH_ROOM) < 0) {
+        note(output, "opened for writing");
+        gsa_release(system, to);
+        return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
+    }
+    gsa_release(system, output->path);
+    output->path = to;
+    return GSA_OK;
+}
+
+/* Beside a regular file, or nothing; one that is there keeps its permissions. */
+static gsa_status open_beside(gsa_output *output, int kind, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    const gsa_status status = open_temporary(output, error);
+    if (status != GSA_OK || kind != GSA_FILE_REGULAR || !system->keep_mode) return status;
+    if (system->keep_mode(system->user, output->file, output->path) >= 0) return GSA_OK;
+    note(output, "written (its permissions cannot be kept)");
+    system->close(system->user, output->file);
+    system->remove(system->user, output->temporary);
+    return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
+}
+
+static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
 {
     const gsa_system *system = output->system;
     const int standard = strcmp(output->path, "-") == 0;
-    const int kind = standard ? GSA_FILE_OTHER : system->kind(system->user, output->path, NULL);
+    const int kind = standard ? GSA_FILE_OTHER
+                     : owned  ? gsa_entry_kind(system, output->path)
+                              : system->kind(system->user, output->path, NULL);
     if (kind == GSA_FILE_FOLDER) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
-    if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR) return open_temporary(output, error);
+    if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR || kind == GSA_FILE_LINK) {
+        const gsa_status status = owned ? GSA_OK : follow_link(output, error);
+        return status == GSA_OK ? open_beside(output, kind, error) : status;
+    }
     if (kind >= 0) output->file = system->open(system->user, output->path, GSA_OPEN_EXISTING);
     if (output->file >= 0) return GSA_OK;
     note(output, "opened for writing");
     return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
 }
 
-gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+static gsa_status open_output(const gsa_system *system, const char *path, int owned, gsa_output **output, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *output = NULL;
@@ -82,10 +118,20 @@ gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_outpu
     made->error.status = GSA_OK, made->error.text[0] = 0;
     made->path = gsa_copy_text(system, path);
     const gsa_status status =
-        made->path ? open_target(made, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+        made->path ? open_target(made, owned, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     if (status != GSA_OK) end(made);
     else *output = made;
     return status;
+}
+
+gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+{
+    return open_output(system, path, 0, output, error);
+}
+
+gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+{
+    return open_output(system, path, 1, output, error);
 }
 
 gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_error *error)

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,22 @@ static void posix_release(void *user, void *at)
     free(at);
 }
 
+/* The descriptor that the path stands for, and that is written as it is: opened anew, a file that the shell
+ * has open would be written from its begin. -1: none. */
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *digits = path + strlen(folders[i]);
+        if (strncmp(path, folders[i], strlen(folders[i])) != 0) continue;
+        const size_t count = strspn(digits, "0123456789");
+        if (count > 0 && count < 6 && digits[count] == 0) return atoi(digits);
+    }
+    return -1;
+}
+
 static int posix_open(void *user, const char *path, int mode)
 {
     (void)user;
@@ -52,8 +69,10 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_CREATE] = O_WRONLY | O_CREAT | O_EXCL,
                                  [GSA_OPEN_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC,
                                  [GSA_OPEN_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
-                                 [GSA_OPEN_EXISTING] = O_WRONLY };
+                                 [GSA_OPEN_EXISTING] = O_WRONLY,
+                                 [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
+    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0) return dup(descriptor_of(path));
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
@@ -149,14 +168,86 @@ static int posix_sync_folder(void *user, const char *path)
     return rc;
 }
 
+static int kind_of(const struct stat *seen)
+{
+    return S_ISREG(seen->st_mode) ? GSA_FILE_REGULAR : S_ISDIR(seen->st_mode) ? GSA_FILE_FOLDER : GSA_FILE_OTHER;
+}
+
 static int posix_kind(void *user, const char *path, int64_t *bytes)
 {
     (void)user;
     struct stat seen;
     if (bytes) *bytes = 0;
+    if (descriptor_of(path) > STDIN_FILENO) return GSA_FILE_OTHER;
     if (stat(path, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
     if (bytes) *bytes = (int64_t)seen.st_size;
-    return S_ISREG(seen.st_mode) ? GSA_FILE_REGULAR : S_ISDIR(seen.st_mode) ? GSA_FILE_FOLDER : GSA_FILE_OTHER;
+    return kind_of(&seen);
+}
+
+static int posix_entry(void *user, const char *path)
+{
+    (void)user;
+    struct stat seen;
+    if (lstat(path, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
+    return S_ISLNK(seen.st_mode) ? GSA_FILE_LINK : kind_of(&seen);
+}
+
+/* A link's chain, one link after the other, so that the last one may name what is not there yet. */
+static int64_t posix_resolve(void *user, const char *path, char *out, int64_t room)
+{
+    enum { LONGEST = 40 };
+    char next[PATH_MAX];
+    (void)user;
+    if (snprintf(out, (size_t)room, "%s", path) >= room) return errno = ENAMETOOLONG, -1;
+    for (int i = 0; i < LONGEST; i++) {
+        const ssize_t bytes = readlink(out, next, sizeof next - 1);
+        if (bytes < 0) return errno == EINVAL || errno == ENOENT ? (int64_t)strlen(out) : -1;
+        next[bytes] = 0;
+        const char *slash = strrchr(out, '/');
+        const size_t folder = next[0] == '/' || !slash ? 0 : (size_t)(slash - out) + 1;
+        if (folder + (size_t)bytes + 1 > (size_t)room) return errno = ENAMETOOLONG, -1;
+        memcpy(out + folder, next, (size_t)bytes + 1);
+    }
+    return errno = ELOOP, -1;
+}
+
+static int posix_keep_mode(void *user, int file, const char *path)
+{
+    (void)user;
+    struct stat seen;
+    return stat(path, &seen) < 0 ? -1 : fchmod(file, seen.st_mode & 07777);
+}
+
+/* One pass over what the folder holds: checks that it is plain files alone, or removes them. */
+static int pass_over(int folder, int removes)
+{
+    int rc = 0;
+    struct dirent *entry;
+    struct stat seen;
+    const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    if (!list) return -1;
+    while (rc == 0 && (errno = 0, entry = readdir(list))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (removes) rc = unlinkat(folder, entry->d_name, 0);
+        else if (fstatat(folder, entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) < 0) rc = -1;
+        else if (!S_ISREG(seen.st_mode)) errno = ENOTEMPTY, rc = -1;
+    }
+    const int why = errno;
+    closedir(list);
+    errno = why;
+    return rc == 0 && why != 0 ? -1 : rc;
+}
+
+static int posix_clear_folder(void *user, const char *path)
+{
+    (void)user;
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return -1;
+    const int rc = pass_over(folder, 0) < 0 || pass_over(folder, 1) < 0 ? -1 : 0, why = errno;
+    close(folder);
+    errno = why;
+    return rc < 0 ? rc : rmdir(path);
 }
 
 static int posix_list(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
@@ -198,6 +289,10 @@ const gsa_system *gsa_system_default(void)
         .list = posix_list,
         .read_at = posix_read_at,
         .lock = posix_lock,
+        .entry = posix_entry,
+        .resolve = posix_resolve,
+        .keep_mode = posix_keep_mode,
+        .clear_folder = posix_clear_folder,
     };
     return &table;
 }

@@ -14,9 +14,11 @@
 extern "C" {
 #endif
 
-enum gsa_file_kind { GSA_FILE_ABSENT, GSA_FILE_REGULAR, GSA_FILE_FOLDER, GSA_FILE_OTHER /* device, FIFO, socket */ };
+enum gsa_file_kind { GSA_FILE_ABSENT, GSA_FILE_REGULAR, GSA_FILE_FOLDER, GSA_FILE_OTHER /* device, FIFO, socket, descriptor */,
+                     GSA_FILE_LINK /* of `entry` alone */ };
 enum gsa_open_mode { GSA_OPEN_READ, GSA_OPEN_CREATE /* must not exist */, GSA_OPEN_REPLACE /* truncate or create */,
-                     GSA_OPEN_APPEND /* at the end, created if absent */, GSA_OPEN_EXISTING /* write, never create */ };
+                     GSA_OPEN_APPEND /* at the end, created if absent */, GSA_OPEN_EXISTING /* write, never create */,
+                     GSA_OPEN_OWN /* as append, but a link is an error */ };
 
 /* A topology's own code, about to run in the calling thread. */
 typedef struct gsa_plugin_call {
@@ -52,6 +54,14 @@ typedef struct gsa_system {
                                                                        Success where files cannot be locked; NULL: none can  */
     /* Before code of a topology runs, and with NULL once it has returned: for who must say what ran when a signal came. NULL: nobody. */
     void (*calling)(void *user, const gsa_plugin_call *call);
+    /* links: all four are NULL in a table whose paths hold none. */
+    int (*entry)(void *user, const char *path);                     /* as kind, of the name itself: GSA_FILE_LINK for a link */
+    int64_t (*resolve)(void *user, const char *path, char *out, int64_t room); /* the path that a link's chain leads to, with
+                                                                       its end; its length                                  */
+    int (*keep_mode)(void *user, int file, const char *path);       /* the open file gets the permissions of that file      */
+    int (*clear_folder)(void *user, const char *path);              /* removes a folder of plain files, through its
+                                                                       descriptor. A link, or a folder that holds anything
+                                                                       else, is an error, and nothing is removed            */
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */
@@ -96,10 +106,13 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
 /* ---- output: all or nothing -----------------------------------------------------------------------------------------
  * Bytes go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the target, which is
  * a regular file or nothing. A target that exists and is no regular file (device, FIFO) and "-" (standard output) is
- * written directly, never renamed over, and its close is checked. Errors are sticky: after one, writes do nothing and
+ * written directly, never renamed over, and its close is checked; so are descriptors (/dev/stdout, /dev/fd/N).
+ * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its permissions. Errors are sticky: after one, writes do nothing and
  * commit reports it. Last, commit syncs the folder; should that alone fail, the new file is in place and commit says so. */
 typedef struct gsa_output gsa_output;
 gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
+/* The same for a file of a folder that the caller owns: a link of that name is replaced, not followed. */
+gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
 /* Fails as gsa_output_open would, before the work whose result is to go there, and leaves nothing. Devices, FIFOs and "-" are not tried. */
 gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_error *error);
 void gsa_output_write(gsa_output *output, const void *bytes, int64_t count);

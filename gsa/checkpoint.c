@@ -2,7 +2,9 @@
  *   step-N.tmp          half-written or half-removed: removed
  *   latest.tmp-XXXX     a `latest` that was never put in place: removed
  *   step-N.old alone    killed between the two renames that replace a step-N: put back
- *   step-N.old, step-N  killed before the replaced one was removed: removed */
+ *   step-N.old, step-N  killed before the replaced one was removed: removed
+ * Nothing is removed but plain files of these names and folders of plain files: what is a link, or holds a
+ * folder or a link, is somebody else's and stays. */
 #include "checkpoint.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -107,17 +109,41 @@ static gsa_status remove_inside(const gsa_system *system, const char *folder, co
     return status;
 }
 
-/* A folder of files. */
+/* A folder of plain files. */
 static gsa_status remove_folder(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_names names;
+    if (system->clear_folder)
+        return system->clear_folder(system->user, folder) < 0 ? cannot(folder, "removed", error) : GSA_OK;
     gsa_status status = gsa_names_list(system, folder, &names, error);
     for (int i = 0; status == GSA_OK && i < names.count; i++) status = remove_inside(system, folder, names.at[i], error);
     gsa_names_release(&names);
     return status == GSA_OK ? remove_path(system, folder, error) : status;
 }
 
-/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a checkpoint. */
+/* *own: DIR/step-N<suffix> is a folder, no link to one, and holds plain files alone. */
+static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step, const char *suffix, int *own,
+                            gsa_error *error)
+{
+    gsa_names names = { .system = system };
+    gsa_status status = GSA_OK;
+    char *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    *own = gsa_entry_kind(system, path) == GSA_FILE_FOLDER;
+    if (*own) status = gsa_names_list(system, path, &names, error);
+    for (int i = 0; status == GSA_OK && *own && i < names.count; i++) {
+        char *file = gsa_text_of(system, "%s/%s", path, names.at[i]);
+        if (!file) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
+        else *own = gsa_entry_kind(system, file) == GSA_FILE_REGULAR;
+        gsa_release(system, file);
+    }
+    gsa_names_release(&names);
+    gsa_release(system, path);
+    return status;
+}
+
+/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a checkpoint. The
+ * folder is our own. */
 static gsa_status discard(const gsa_system *system, const char *folder, int64_t step, const char *suffix, gsa_error *error)
 {
     char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
@@ -140,7 +166,7 @@ static gsa_status settle_replaced(const gsa_system *system, const char *folder, 
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, step);
     char *old = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_REPLACED, folder, step);
     gsa_status status = GSA_OK;
-    const int kind = place ? system->kind(system->user, place, NULL) : -1;
+    const int kind = place ? gsa_entry_kind(system, place) : -1;
     if (!place || !old) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     else if (kind == GSA_FILE_FOLDER) status = discard(system, folder, step, GSA_REPLACED, error);
     else if (kind != GSA_FILE_ABSENT || system->rename(system->user, old, place) < 0)
@@ -150,14 +176,30 @@ static gsa_status settle_replaced(const gsa_system *system, const char *folder, 
     return status;
 }
 
+static gsa_status clean_latest(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+{
+    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
+    const int own = gsa_entry_kind(system, path) == GSA_FILE_REGULAR;
+    gsa_release(system, path);
+    return own ? remove_inside(system, folder, name, error) : GSA_OK;
+}
+
 static gsa_status clean_one(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
 {
     int64_t step;
-    if (gsa_step_of(name, GSA_WRITING, &step)) return discard(system, folder, step, GSA_WRITING, error);
-    if (gsa_step_of(name, GSA_REPLACED, &step)) return settle_replaced(system, folder, step, error);
-    if (strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0)
-        return remove_inside(system, folder, name, error);
-    return GSA_OK;
+    int own = 0;
+    gsa_status status = GSA_OK;
+    if (gsa_step_of(name, GSA_WRITING, &step)) {
+        status = check_own(system, folder, step, GSA_WRITING, &own, error);
+        return own && status == GSA_OK ? discard(system, folder, step, GSA_WRITING, error) : status;
+    }
+    if (gsa_step_of(name, GSA_REPLACED, &step)) {
+        status = check_own(system, folder, step, GSA_REPLACED, &own, error);
+        return own && status == GSA_OK ? settle_replaced(system, folder, step, error) : status;
+    }
+    const int latest = strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0;
+    return latest ? clean_latest(system, folder, name, error) : GSA_OK;
 }
 
 static gsa_status clean(const gsa_system *system, const char *folder, gsa_error *error)
@@ -247,7 +289,7 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
     char *path = gsa_text_of(checkpoint->system, "%s/%s", checkpoint->writing, name);
     if (!path) return gsa_out_of_memory(error, checkpoint->writing, (int64_t)strlen(name));
     gsa_status status = gsa_names_add(&checkpoint->files, name, error);
-    if (status == GSA_OK) status = gsa_output_open(checkpoint->system, path, output, error);
+    if (status == GSA_OK) status = gsa_output_open_own(checkpoint->system, path, output, error);
     gsa_release(checkpoint->system, path);
     return status;
 }
@@ -277,7 +319,7 @@ static gsa_status point_to(gsa_checkpoint *checkpoint, gsa_error *error)
     gsa_output *output;
     char *path = gsa_text_of(checkpoint->system, "%s/" GSA_LATEST, checkpoint->folder);
     if (!path) return gsa_out_of_memory(error, checkpoint->folder, (int64_t)strlen(checkpoint->folder));
-    gsa_status status = gsa_output_open(checkpoint->system, path, &output, error);
+    gsa_status status = gsa_output_open_own(checkpoint->system, path, &output, error);
     gsa_release(checkpoint->system, path);
     if (status != GSA_OK) return status;
     gsa_output_format(output, GSA_STEP "%" PRId64 "\n", checkpoint->step);
@@ -292,21 +334,41 @@ static int stays_before(int64_t a, int64_t b, int64_t newest)
     return a > b;
 }
 
+/* Removes what was replaced, and puts the steps of our own folders into `steps`. */
+static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, int64_t *steps, int *count, gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    gsa_status status = GSA_OK;
+    *count = 0;
+    for (int i = 0; status == GSA_OK && i < names->count; i++) {
+        int64_t step;
+        int own = 0;
+        const int replaced = gsa_step_of(names->at[i], GSA_REPLACED, &step);
+        const char *suffix = replaced ? GSA_REPLACED : "";
+        if (!replaced && !gsa_step_of(names->at[i], "", &step)) continue;
+        status = check_own(system, checkpoint->folder, step, suffix, &own, error);
+        if (own && status == GSA_OK && replaced) status = discard(system, checkpoint->folder, step, suffix, error);
+        else if (own) steps[(*count)++] = step;
+    }
+    return status;
+}
+
 static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
     gsa_names names;
-    int64_t step, other;
+    int64_t *steps = NULL;
+    int count = 0;
     gsa_status status = gsa_names_list(system, checkpoint->folder, &names, error);
-    for (int i = 0; status == GSA_OK && i < names.count; i++) {
+    if (status == GSA_OK && !(steps = gsa_alloc(system, (size_t)names.count, sizeof *steps)))
+        status = gsa_out_of_memory(error, checkpoint->folder, names.count * (int64_t)sizeof *steps);
+    if (status == GSA_OK) status = list_own(checkpoint, &names, steps, &count, error);
+    for (int i = 0; status == GSA_OK && i < count; i++) {
         int better = 0;
-        if (gsa_step_of(names.at[i], GSA_REPLACED, &step))
-            status = discard(system, checkpoint->folder, step, GSA_REPLACED, error);
-        if (!gsa_step_of(names.at[i], "", &step)) continue;
-        for (int j = 0; j < names.count; j++)
-            if (gsa_step_of(names.at[j], "", &other)) better += stays_before(other, step, checkpoint->step);
-        if (better >= keep) status = discard(system, checkpoint->folder, step, "", error);
+        for (int j = 0; j < count; j++) better += stays_before(steps[j], steps[i], checkpoint->step);
+        if (better >= keep) status = discard(system, checkpoint->folder, steps[i], "", error);
     }
+    gsa_release(system, steps);
     gsa_names_release(&names);
     return status == GSA_OK ? status
                             : gsa_fail_at(error, status, "'%s' is saved, but an older one stays", checkpoint->place);

@@ -42,7 +42,7 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, cons
     gsa_output *output;
     char *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    gsa_status status = gsa_output_open(system, path, &output, error);
+    gsa_status status = gsa_output_open_own(system, path, &output, error);
     gsa_release(system, path);
     if (status != GSA_OK) return status;
     status = write_lines(system, folder, names, output, error);

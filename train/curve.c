@@ -151,7 +151,7 @@ static void put_legend(gsa_output *out, const char *title, const char *metric)
 gsa_status gsa_curve_write(const gsa_curve *curve, const char *path, const char *title, const char *metric, gsa_error *error)
 {
     gsa_output *out;
-    const gsa_status status = gsa_output_open(curve->system, path, &out, error);
+    const gsa_status status = gsa_output_open_own(curve->system, path, &out, error);
     if (status != GSA_OK) return status;
     const axis x = step_axis(curve), y[] = { value_axis(curve, 0), value_axis(curve, 1) };
     gsa_output_format(

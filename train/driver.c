@@ -137,7 +137,7 @@ static gsa_status write_config(gsa_trainer *t, gsa_error *error)
 {
     gsa_output *output;
     char *path = gsa_path_join(t->system, t->folder, "config.ini", error);
-    gsa_status status = path ? gsa_output_open(t->system, path, &output, error) : GSA_ERR_MEMORY;
+    gsa_status status = path ? gsa_output_open_own(t->system, path, &output, error) : GSA_ERR_MEMORY;
     if (status == GSA_OK) {
         gsa_recipe_write(&t->session.recipe, output);
         status = gsa_output_commit(output, error);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "graph/system_parts.h"
 
 enum { TRIES = 100, NUMBER = 32 };
 
@@ -52,12 +53,13 @@ static gsa_status check_own(const gsa_system *system, const char *path, gsa_erro
 {
     char number[NUMBER];
     int pure;
-    const int kind = system->kind(system->user, path, NULL);
+    const int kind = gsa_entry_kind(system, path);
     if (kind == GSA_FILE_ABSENT) return GSA_OK;
     if (kind < 0 || (kind == GSA_FILE_REGULAR && read_number(system, path, number, &pure) < 0)) return broken(path, error);
     if (kind == GSA_FILE_REGULAR && pure) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is %s, not the lock of a run: move it away", path,
                     kind == GSA_FILE_FOLDER    ? "a folder"
+                    : kind == GSA_FILE_LINK    ? "a link"
                     : kind == GSA_FILE_REGULAR ? "a file with other text"
                                                : "no regular file");
 }
@@ -72,7 +74,7 @@ static gsa_status take(const gsa_system *system, const char *folder, const char 
     const int bytes = snprintf(own, sizeof own, "%ld\n", (long)getpid());
     if (system->lock(system->user, file, 0) < 0)
         return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
-    if (system->kind(system->user, path, NULL) == GSA_FILE_REGULAR && system->truncate(system->user, path, 0) < 0)
+    if (gsa_entry_kind(system, path) == GSA_FILE_REGULAR && system->truncate(system->user, path, 0) < 0)
         return errno == ENOENT ? GSA_OK : broken(path, error); /* another's, taken away meanwhile */
     if (system->write(system->user, file, own, bytes) != bytes) return broken(path, error);
     own[bytes - 1] = 0;
@@ -94,7 +96,7 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
     for (int i = 0; i < TRIES && !taken && status == GSA_OK; i++) {
         status = check_own(system, path, error);
         if (status != GSA_OK) break;
-        const int file = system->open(system->user, path, GSA_OPEN_APPEND);
+        const int file = system->open(system->user, path, GSA_OPEN_OWN);
         status = file < 0 ? broken(path, error) : take(system, folder, path, file, &taken, error);
         if (taken) *lock = (gsa_lock){ system, path, file, 0 };
         else if (file >= 0) system->close(system->user, file);

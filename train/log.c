@@ -11,7 +11,7 @@ gsa_status gsa_log_open(const gsa_system *system, const char *path, gsa_log *log
     if (!path) return GSA_OK;
     log->path = gsa_copy_text(system, path);
     if (!log->path) return gsa_out_of_memory(error, path, (int64_t)strlen(path));
-    log->file = system->open(system->user, path, GSA_OPEN_APPEND);
+    log->file = system->open(system->user, path, GSA_OPEN_OWN);
     if (log->file >= 0) return GSA_OK;
     const gsa_status status = gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", path, strerror(errno));
     gsa_release(system, log->path);
@@ -84,7 +84,7 @@ gsa_status gsa_log_rewind(const gsa_system *system, const char *path, int64_t st
     if (system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return GSA_OK;
     gsa_status status = gsa_read_file(system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
-    status = gsa_output_open(system, path, &output, error);
+    status = gsa_output_open_own(system, path, &output, error);
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         if (!take_line(line, count, step, metric, curve)) continue;

@@ -201,7 +201,7 @@ gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *mor
     if (status != GSA_OK) json_decref(object);
     else status = gsa_json_text(t->system, object, result, error);
     char *path = status == GSA_OK && t->folder ? gsa_path_join(t->system, t->folder, "result.json", error) : NULL;
-    if (path) status = gsa_output_open(t->system, path, &output, error);
+    if (path) status = gsa_output_open_own(t->system, path, &output, error);
     if (path && status == GSA_OK) {
         gsa_output_format(output, "%s\n", *result);
         status = gsa_output_commit(output, error);

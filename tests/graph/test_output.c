@@ -425,6 +425,85 @@ START_TEST(the_table_opens_as_it_says)
 }
 END_TEST
 
+static void write_text(const char *path, const char *text)
+{
+    gsa_output *output;
+    gsa_error error = { 0 };
+    ck_assert_msg(gsa_output_open(NULL, path, &output, &error) == GSA_OK, "%s", error.text);
+    gsa_output_text(output, text);
+    ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);
+}
+
+START_TEST(a_link_stays_and_what_it_names_is_written)
+{
+    char folder[64], path[128], link[128], chain[128];
+    struct stat seen;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    snprintf(chain, sizeof chain, "%s/chain", folder);
+    ck_assert_int_eq(symlink("file", link), 0); /* of nothing, at first */
+    ck_assert_int_eq(symlink(link, chain), 0);
+    for (int i = 0; i < 3; i++) {
+        write_text(i == 1 ? link : chain, i == 1 ? "one" : "two");
+        holds(path, i == 1 ? "one" : "two");
+        ck_assert(lstat(link, &seen) == 0 && S_ISLNK(seen.st_mode));
+        ck_assert(lstat(chain, &seen) == 0 && S_ISLNK(seen.st_mode));
+    }
+    ck_assert_int_eq(files_in(folder), 3);
+    gsa_output *output; /* of a folder that is ours: the link itself is replaced */
+    ck_assert_int_eq(gsa_output_open_own(NULL, link, &output, NULL), GSA_OK);
+    gsa_output_text(output, "own");
+    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
+    ck_assert(lstat(link, &seen) == 0 && S_ISREG(seen.st_mode));
+    holds(path, "two");
+    remove(path), remove(link), remove(chain), rmdir(folder);
+}
+END_TEST
+
+START_TEST(a_file_keeps_its_permissions)
+{
+    static const mode_t modes[] = { 0600, 0640, 0644, 0755 };
+    char folder[64], path[128];
+    struct stat seen;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    put_file(path, "old");
+    for (int i = 0; i < GSA_COUNT(modes); i++) {
+        ck_assert_int_eq(chmod(path, modes[i]), 0);
+        write_text(path, "new");
+        ck_assert_int_eq(stat(path, &seen), 0);
+        ck_assert_uint_eq(seen.st_mode & 07777, modes[i]);
+    }
+    remove(path), rmdir(folder);
+}
+END_TEST
+
+/* Standard output is a file that holds something: it goes on behind that, and keeps its name and inode. */
+START_TEST(a_descriptor_is_written_where_it_is)
+{
+    static const char *const paths[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
+    char folder[64], path[128];
+    struct stat before, after;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    for (int i = 0; i < GSA_COUNT(paths); i++) {
+        const int saved = dup(STDOUT_FILENO), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        ck_assert(saved >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) == STDOUT_FILENO);
+        ck_assert_int_eq(fstat(file, &before), 0);
+        ck_assert_int_eq(write(STDOUT_FILENO, "one ", 4), 4);
+        write_text(paths[i], "two");
+        ck_assert_int_eq(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
+        close(saved), close(file);
+        ck_assert_int_eq(stat(path, &after), 0);
+        ck_assert_uint_eq(before.st_ino, after.st_ino);
+        holds(path, "one two");
+        ck_assert_int_eq(files_in(folder), 1);
+    }
+    remove(path), rmdir(folder);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test output[] = { GSA_TEST(a_check_leaves_nothing), GSA_TEST(a_file_is_replaced_at_commit),
@@ -433,9 +512,13 @@ int main(int argc, char **argv)
     static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),
                                        GSA_TEST(a_first_file_that_fails_leaves_nothing),
                                        GSA_TEST(reading_reports_every_fault) };
-    static const gsa_test devices[] = { GSA_TEST(a_full_device_is_an_error), GSA_TEST(a_device_stays_a_device),
+    static const gsa_test devices[] = { GSA_TEST(a_full_device_is_an_error),
+                                        GSA_TEST(a_device_stays_a_device),
                                         GSA_TEST(a_fifo_is_written_directly),
-                                        GSA_TEST(standard_output_is_written_and_stays_open) };
+                                        GSA_TEST(standard_output_is_written_and_stays_open),
+                                        GSA_TEST(a_link_stays_and_what_it_names_is_written),
+                                        GSA_TEST(a_file_keeps_its_permissions),
+                                        GSA_TEST(a_descriptor_is_written_where_it_is) };
     static const gsa_test files[] = { GSA_TEST(files_that_cannot_be_read_have_a_sentence),
                                       GSA_TEST(folders_are_made_with_their_parents), GSA_TEST(the_table_opens_as_it_says) };
     static const gsa_case cases[] = { GSA_CASE("output", output, 60), GSA_CASE("faults", faults, 60),

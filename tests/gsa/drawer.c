@@ -288,6 +288,7 @@ void gsa_drawer_open(gsa_drawer *drawer)
     gsa_system *t = &drawer->table;
     t->user = drawer;
     t->open = drawer_open, t->read = drawer_read, t->write = drawer_write, t->sync = drawer_sync, t->close = drawer_close;
+    t->entry = NULL, t->resolve = NULL, t->keep_mode = NULL, t->clear_folder = NULL; /* no links in a drawer */
     t->truncate = drawer_truncate, t->rename = drawer_rename, t->remove = drawer_remove, t->make_folder = drawer_make_folder;
     t->sync_folder = drawer_sync_folder, t->kind = drawer_kind, t->list = drawer_list;
     new_node(drawer, 1);

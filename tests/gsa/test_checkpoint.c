@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -240,6 +241,35 @@ START_TEST(leftovers_go_and_others_stay)
     gsa_put_file(gsa_scratch_path(&scratch, "notes.tmp"), "mine", 4);
     must_save(scratch.folder, 5, 5, 3);
     ck_assert_str_eq(NAMES(scratch), "latest notes.tmp step-007 step-007.tmp step-2 step-4 step-5 step-x");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* Links to another run's checkpoints, and folders that hold more than plain files, are not this run's. */
+START_TEST(what_is_linked_is_never_removed)
+{
+    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old", "step-9.old", "latest.tmp-0a1b" };
+    gsa_scratch scratch;
+    char precious[300];
+    gsa_scratch_open(&scratch);
+    snprintf(precious, sizeof precious, "%s", gsa_scratch_path(&scratch, "precious"));
+    ck_assert_int_eq(mkdir(precious, 0700), 0);
+    snprintf(precious + strlen(precious), 20, "/file");
+    gsa_put_file(precious, "kept", 4);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run"), 0700), 0);
+    for (int i = 0; i < GSA_COUNT(links); i++)
+        ck_assert_int_eq(symlink("../precious", gsa_scratch_path(&scratch, "run/%s", links[i])), 0);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4"), 0700), 0);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4/inner"), 0700), 0);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-5.tmp"), 0700), 0);
+    ck_assert_int_eq(symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp/state")), 0);
+    for (int step = 6; step < 9; step++) must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
+    ck_assert_str_eq(names_in(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+                     "latest latest.tmp-0a1b step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
+    ck_assert_int_eq(gsa_exists(precious), 1);
+    ck_assert_int_eq(gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
+    ck_assert_int_eq(gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-5.tmp")), -1);
+    ck_assert_int_eq(gsa_exists(precious), 1);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -690,6 +720,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(previous_stays_and_not_the_abandoned),
                                        GSA_TEST(same_step_again),
                                        GSA_TEST(leftovers_go_and_others_stay),
+                                       GSA_TEST(what_is_linked_is_never_removed),
                                        GSA_TEST(abandoned_leaves_nothing),
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = { GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),

@@ -134,6 +134,26 @@ static int faulty_lock(void *user, int file, int wait)
     return fails(user, GSA_OP_LOCK) ? -1 : real()->lock(NULL, file, wait);
 }
 
+static int faulty_entry(void *user, const char *path)
+{
+    return fails(user, GSA_OP_KIND) ? -1 : real()->entry(NULL, path);
+}
+
+static int64_t faulty_resolve(void *user, const char *path, char *out, int64_t room)
+{
+    return fails(user, GSA_OP_KIND) ? -1 : real()->resolve(NULL, path, out, room);
+}
+
+static int faulty_keep_mode(void *user, int file, const char *path)
+{
+    return fails(user, GSA_OP_KIND) ? -1 : real()->keep_mode(NULL, file, path);
+}
+
+static int faulty_clear_folder(void *user, const char *path)
+{
+    return fails(user, GSA_OP_REMOVE) ? -1 : real()->clear_folder(NULL, path);
+}
+
 void gsa_faults_start(gsa_faults *faults)
 {
     memset(faults, 0, sizeof *faults);
@@ -156,7 +176,11 @@ void gsa_faults_start(gsa_faults *faults)
                                   .kind = faulty_kind,
                                   .list = faulty_list,
                                   .read_at = faulty_read_at,
-                                  .lock = faulty_lock };
+                                  .lock = faulty_lock,
+                                  .entry = faulty_entry,
+                                  .resolve = faulty_resolve,
+                                  .keep_mode = faulty_keep_mode,
+                                  .clear_folder = faulty_clear_folder };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)

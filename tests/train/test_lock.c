@@ -109,11 +109,18 @@ START_TEST(what_is_no_lock_is_left_alone)
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(symlink(other, path), 0);
     ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(error.text, "/lock' is a file with other text") != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "/lock' is a link, not the lock of a run") != NULL, "%s", error.text);
     int64_t bytes;
     char *text = gsa_get_file(other, &bytes);
     ck_assert(bytes == 9 && memcmp(text, "precious\n", 9) == 0);
     free(text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink("/nonexistent/made", path), 0); /* what a link names is not made either */
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(unlink(path), 0);
+    gsa_put_file(path, "precious\n", 9);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is a file with other text") != NULL, "%s", error.text);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);

@@ -115,6 +115,21 @@ START_TEST(bad_nodes)
 }
 END_TEST
 
+/* "1\ttrain" as Windows' editors may save it. */
+START_TEST(utf16_is_refused)
+{
+    static const char bytes[] = "\xff\xfe"
+                                "1\0\t\0t\0r\0a\0i\0n\0\n\0";
+    fixture f = { 0 };
+    gsa_scratch_open(&f.scratch);
+    const char *path = gsa_scratch_path(&f.scratch, "n.tsv");
+    gsa_put_file(path, bytes, sizeof bytes - 1);
+    ck_assert_int_eq(gsa_nodes_read(gsa_system_default(), path, "", GSA_ENCODING_UTF8, &f.nodes, &f.error), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, "UTF-16") != NULL, "%s", f.error.text);
+    done(&f);
+}
+END_TEST
+
 /* ---- a graph that is needed: nodes come in pairs (2i, 2i+1); only the first of a pair has features that say the class ------------------ */
 
 enum { PAIRS = 40, FEATURES = 3 };
@@ -241,7 +256,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test format[] = { GSA_LOOP(good_nodes, GSA_COUNT(good)) };
-    static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)) };
+    static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)), GSA_TEST(utf16_is_refused) };
     static const gsa_test graphs[] = { GSA_TEST(the_graph_tells_what_features_do_not), GSA_TEST(evaluation_and_prediction),
                                        GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                        GSA_TEST(a_graph_of_another_size) };

@@ -194,6 +194,10 @@ gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char
     nodes->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
     if (!nodes->path) return gsa_out_of_memory(error, path, (int64_t)strlen(path));
     status = gsa_encoding_read(system, path, encoding, &nodes->bytes, &bytes, error);
+    if (status != GSA_OK) {
+        gsa_nodes_release(nodes);
+        return status;
+    }
     gsa_lines lines = gsa_lines_start(nodes->path, nodes->bytes, bytes);
     lines.advice = gsa_encoding_advice;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {

@@ -58,7 +58,7 @@ static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const c
     snprintf(path, sizeof path, "%s/asked.ini", folder);
     gsa_status status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
-    status = gsa_output_open(s->system, path, &output, error);
+    status = gsa_output_open_own(s->system, path, &output, error);
     if (status == GSA_OK) {
         gsa_recipe_write(&asked, output);
         status = gsa_output_commit(output, error);
