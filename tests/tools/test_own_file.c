@@ -298,7 +298,10 @@ END_TEST
 START_TEST(train_then_predict_with_nothing_else_typed)
 {
     gsa_cli_enter();
+    static const char *const objects[] = { "{\"body\": \"a good film #\", \"class\": 1}\n",
+                                           "{\"body\": \"a bad film #\", \"class\": 0}\n", NULL };
     write_rows("film.tsv", NULL, film);
+    write_rows("film.jsonl", NULL, objects);
     run(ARGS("train", "film.tsv"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.err, "2 labels: 'neg' 12, 'pos' 12"));
     ck_assert_ptr_nonnull(strstr(ran.out, "\"dev_accuracy\": 1"));
@@ -307,11 +310,13 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     ck_assert_ptr_nonnull(strstr(ran.out, "pos\t"));
     ck_assert_ptr_nonnull(strstr(ran.out, "\nneg\t"));
     run(ARGS("eval"), NULL);
+    run(ARGS("train", "film.jsonl", "--set", "train.max_steps=1"), NULL);
+    run(ARGS("predict"), "a good one\n");
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
     run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL); /* a run beside it, and the last one */
-    ck_assert(gsa_cli_exists("runs/film-2/recipe.ini"));
+    ck_assert(gsa_cli_exists("runs/film-3/recipe.ini"));
     char *last = gsa_cli_read("runs/last");
-    ck_assert_str_eq(last, "film-2\n");
+    ck_assert_str_eq(last, "film-3\n");
     free(last);
     gsa_cli_leave();
 }

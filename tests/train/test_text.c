@@ -93,6 +93,7 @@ static const struct {
       "-3:a c|true:d",
       GSA_TEXT_JSON,
       { .format = GSA_TEXT_JSON, .columns = "label=l,text=b" } },
+    { "a b\n", ":a b", GSA_TEXT_TSV, { .columns = "label=l,text=b", .unlabelled = 1, .format = GSA_TEXT_TSV } },
     { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
     /* columns */
     { "pos\t7_9.txt\ta b\nneg\t\tc\n", "pos:a b|neg:c", GSA_TEXT_TSV, { .columns = "label,-,text" } },

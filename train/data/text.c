@@ -344,7 +344,7 @@ static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, in
     char *line;
     const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled, json = text->format == GSA_TEXT_JSON;
     gsa_status status = GSA_OK;
-    if (!json)
+    if (!json && !options->unlabelled)
         status =
             gsa_columns_read(own_columns(options) ? options->columns : "label,text", role_names, 2, &reader.columns, error);
     if (own_columns(options) && text->format == GSA_TEXT_AUTO) text->format = GSA_TEXT_TSV;
