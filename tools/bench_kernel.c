@@ -217,22 +217,17 @@ static int level_of(const char *device)
     return -1;
 }
 
-static void explain_ways(const gsa_kernel_case *one, const gsa_attend_args *call, gsa_output *out)
+static void explain_formats(const gsa_kernel_case *one, const gsa_attend_args *call, gsa_output *out)
 {
     const int level = level_of(one->side->device), here = one->backend->shares_host_memory && one->backend->real == GSA_F32;
     const gsa_cpu_probe *probe = level >= 0 && here ? gsa_cpu_probe_of(level) : NULL;
-    gsa_cpu_ways ways;
-    if (!probe || !probe->ways(call, &ways)) return;
+    gsa_cpu_formats f;
+    if (!probe || !probe->formats(call, &f)) return;
     gsa_output_format(out,
-                      "%s: of %" PRId64 " rows %" PRId64 " in tiles of %d that share their sources, %" PRId64
-                      " in bands of 4 that follow one another, %" PRId64 " in bundles of 4 of as many edges, %" PRId64
-                      " swept range by range, %" PRId64 " one by one\n",
-                      one->backend->name, call->edges->rows, ways.tiled, probe->lanes, ways.banded, ways.bundled, ways.swept,
-                      ways.alone);
-    if (ways.multiplied)
-        gsa_output_format(out,
-                          "forward %" PRId64 " of them go by matrix products instead, whole examples that read one run\n",
-                          ways.multiplied);
+                      "%s: of %" PRId64 " rows %" PRId64 " as bcsr (blocks of %d rows that share their sources), %" PRId64
+                      " as dia (4 that follow one another), %" PRId64 " as ell (4 of as many edges), %" PRId64
+                      " as interval (ranges of sources), %" PRId64 " as gemm (whole examples), %" PRId64 " as row\n",
+                      one->backend->name, call->edges->rows, f.bcsr, probe->lanes, f.dia, f.ell, f.interval, f.gemm, f.row);
 }
 
 static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
@@ -248,7 +243,7 @@ static gsa_status explain(void *state, gsa_output *out, gsa_error *error)
         gsa_plan_explain(plan, text, sizeof text);
         gsa_output_format(out, "phase %s\n%s", one->phases[p].name, text);
         gsa_plan_release(one->bench->system, plan);
-        explain_ways(one, &one->phases[p].call, out);
+        explain_formats(one, &one->phases[p].call, out);
     }
     return GSA_OK;
 }

@@ -10,10 +10,9 @@ void gsa_cpu_avx2_fill(gsa_backend *b);
 void gsa_cpu_avx512_fill(gsa_backend *b);
 void gsa_cpu_emulated_fill(gsa_backend *b);
 
-typedef struct gsa_cpu_ways { /* rows that are attended to in tiles, bands and bundles (tile.h, band.h, bundle.h), by sweeps (sweep.h) */
-    int64_t tiled, banded, bundled, swept, alone;
-    int64_t multiplied; /* by the library's products, forward (dense.h): of all these */
-} gsa_cpu_ways;
+typedef struct gsa_cpu_formats { /* how many rows are worked on in which format (attention/attention.h) */
+    int64_t row, ell, dia, bcsr, interval, gemm;
+} gsa_cpu_formats;
 
 /* For gsa bench: the ceilings of a level, and what its attention makes of some edges. */
 typedef struct gsa_cpu_probe {
@@ -21,7 +20,7 @@ typedef struct gsa_cpu_probe {
     int64_t (*multiply)(float *out, int64_t rounds); /* returns its floating-point operations */
     void (*read)(float *out, const float *x, int64_t count);
     void (*read_rows)(float *out, const float *x, const int32_t *rows, int64_t count, int32_t columns);
-    int (*ways)(const gsa_attend_args *args, gsa_cpu_ways *ways); /* 0 without memory */
+    int (*formats)(const gsa_attend_args *args, gsa_cpu_formats *formats); /* 0 without memory */
 } gsa_cpu_probe;
 
 const gsa_cpu_probe *gsa_cpu_probe_of(int level); /* NULL for plain C */

@@ -10,6 +10,7 @@
 enum {
     REF_BACK_ITEMS = 32,
     REF_HEAD_ITEMS = 16,         /* from so many on heads stay together */
+    REF_FEW_ITEMS = 4,           /* fewer are cut by single heads, where label sums need a cut by sizes alone */
     REF_PARTIAL_LIMIT = 1 << 22, /* elements of all partials, unless one item alone needs more */
 };
 
@@ -26,7 +27,7 @@ typedef struct ref_back_job {
     ref_attend t;
     ref_rows_heads *rows_heads;
     int64_t chunk, chunks;     /* examples of an item; items along examples */
-    int32_t group, groups;     /* heads of an item, a multiple of 4; items along heads */
+    int32_t group, groups;     /* heads of an item; items along heads */
     real *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
     int64_t partial_r, stride; /* elements of the first part, of both */
 } ref_back_job;
@@ -90,6 +91,16 @@ static inline void ref_back_item(void *context, int64_t item)
         job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
 }
 
+/* Heads of an item, of `groups` items along heads: by fours, which share the draws of dropout; without dropout fewer where fours are too few
+ * for `wanted` items. */
+static inline int32_t ref_back_group(const ref_back_job *job, int64_t groups, int64_t wanted)
+{
+    const int64_t quads = ref_items(job->t.heads, 4), few = ref_items(job->t.heads * job->chunks, wanted);
+    const int64_t group = 4 * ref_items(quads, groups < 1 ? 1 : groups);
+    if (job->t.drop.on || job->chunks * ref_items(job->t.heads, group) >= wanted) return (int32_t)group;
+    return (int32_t)(few < 1 ? 1 : ref_smaller(few, group));
+}
+
 /* Cuts examples, and heads where these alone make too few items, for memory gives whole rows three times as fast as pieces of rows.
  * Label sums are added item by item: with them the cut is a function of sizes alone, and there are fewer items where label tables are so
  * large that their partials would be. Without them the cut changes no bits, and heads are cut by the number of threads. */
@@ -105,7 +116,7 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
     job->chunks = ref_items(examples, job->chunk);
     const int64_t wanted = wants_labels ? REF_HEAD_ITEMS : b->threads > 1 ? (int64_t)b->threads * 4 : 1;
     const int64_t groups = ref_smaller(ref_smaller(most, wanted) / job->chunks, quads);
-    job->group = (int32_t)(4 * ref_items(quads, groups < 1 ? 1 : groups));
+    job->group = ref_back_group(job, groups, ref_smaller(most, wants_labels ? REF_FEW_ITEMS : b->threads));
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
     job->stride = job->partial_r + (args->dlabel_bias ? labels * job->group : 0);

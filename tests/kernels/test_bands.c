@@ -132,9 +132,9 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
                                    .lse = lse,
                                    .dout = x + 3 * count,
                                    .dq = x + 5 * count };
-    gsa_cpu_ways ways;
-    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
-    ck_assert_msg(ways.banded >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)ways.banded);
+    gsa_cpu_formats formats;
+    ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
+    ck_assert_msg(formats.dia >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)formats.dia);
     level_rig_attend(&r, &args);
     for (int p = 0; p < 4; p++) { /* of the last example; the others are equal to it */
         const float *y = x + (4 + p) * count;

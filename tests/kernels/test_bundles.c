@@ -131,9 +131,9 @@ static void run_way(int at, way how, const float *numbers, results *to)
     gsa_attend_args args = { .edges = &r.device, .heads = HEADS, .head_dim = DIM, .scale = 0.3, .q = q, .parts = parts };
     args.label_vectors = numbers, args.out = got.out, args.lse = got.lse;
     if (how.drop) args.dropout = (gsa_dropout){ .p = 0.4, .seed = 5, .step = 9, .site = 3, .example_id = ids };
-    gsa_cpu_ways ways;
-    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
-    ck_assert_msg(ways.bundled >= 40 * (int64_t)how.examples, "%lld rows in bundles", (long long)ways.bundled);
+    gsa_cpu_formats formats;
+    ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
+    ck_assert_msg(formats.ell >= 40 * (int64_t)how.examples, "%lld rows in bundles", (long long)formats.ell);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     args.dout = dout, args.dq = got.dq, args.dlabel_vectors = got.dr;
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);

@@ -65,15 +65,15 @@ static void few(edges_maker *m, int32_t i, int32_t base) /* nothing that rows sh
 static const struct {
     const char *name;
     void (*row)(edges_maker *m, int32_t i, int32_t base);
-    int banded, tiled; /* rows at least, of ROWS */
-} patterns[] = { { "ring", ring, 480, 0 },
-                 { "short window", short_window, 440, 0 },
-                 { "far apart", far_apart, 250, 0 },
-                 { "long window", long_window, 0, 512 },
-                 { "all", all, 0, 512 },
-                 { "all, shifted", all_shifted, 0, 512 },
-                 { "spans", spans, 0, 0 },
-                 { "few", few, 0, 0 } };
+    int dia, bcsr, gemm; /* rows that go so at least */
+} patterns[] = { { "ring", ring, 480, 0, 0 },
+                 { "short window", short_window, 440, 0, 0 },
+                 { "far apart", far_apart, 250, 0, 0 },
+                 { "long window", long_window, 0, 512, 0 },
+                 { "all", all, 0, 0, 512 },
+                 { "all, shifted", all_shifted, 0, 512, 0 },
+                 { "spans", spans, 0, 0, 0 },
+                 { "few", few, 0, 0, 0 } };
 
 typedef struct planes {
     float zero[COUNT], v[COUNT], dout[COUNT], out[COUNT], dv[COUNT], lse[ROWS * HEADS];
@@ -121,11 +121,12 @@ static void check_ways(int level, int pattern, const gsa_attend_args *args)
 {
     const gsa_cpu_probe *probe = gsa_cpu_probe_of(level);
     if (!probe) return;
-    gsa_cpu_ways ways;
-    ck_assert(probe->ways(args, &ways));
-    ck_assert_msg(ways.banded >= patterns[pattern].banded && ways.tiled >= patterns[pattern].tiled,
-                  "%s: %lld rows in bands, %lld in tiles", patterns[pattern].name, (long long)ways.banded,
-                  (long long)ways.tiled);
+    gsa_cpu_formats formats;
+    ck_assert(probe->formats(args, &formats));
+    ck_assert_msg(formats.dia >= patterns[pattern].dia && formats.bcsr >= patterns[pattern].bcsr &&
+                      formats.gemm >= patterns[pattern].gemm,
+                  "%s: %lld rows as dia, %lld as bcsr, %lld as gemm", patterns[pattern].name, (long long)formats.dia,
+                  (long long)formats.bcsr, (long long)formats.gemm);
 }
 
 static void attend(planes *x, int level, int count, int pattern, const gsa_edges *edges, const gsa_dropout *dropout)

@@ -135,12 +135,12 @@ static void attend(planes *x, int at, int threads, int32_t first, int pattern, i
 {
     static arguments a;
     rig r = level_rig(level[at], threads);
-    gsa_cpu_ways ways;
+    gsa_cpu_formats formats;
     make_edges(&r, x->examples, pattern);
     point(&a, x, &r, first, pattern, kept);
-    ck_assert(gsa_cpu_probe_of(level[at])->ways(&a.args, &ways));
-    if (pattern == BANDS) ck_assert_int_eq(ways.banded, 32 * x->examples);
-    else ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
+    ck_assert(gsa_cpu_probe_of(level[at])->formats(&a.args, &formats));
+    if (pattern == BANDS) ck_assert_int_eq(formats.dia, 32 * x->examples);
+    else ck_assert_int_eq(formats.bcsr, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
     level_rig_attend(&r, &a.args);
     level_rig_end(&r);
 }

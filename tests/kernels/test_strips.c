@@ -132,7 +132,7 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
     static float vectors[LABELS * DIM], bias[LABELS * HEADS];
     gsa_dice dice = { 6 };
     rig r = level_rig(level[at], threads);
-    gsa_cpu_ways ways;
+    gsa_cpu_formats formats;
     make_edges(&r, 11, which, examples);
     fill(x, examples, taint), note_reads(x, &r.device);
     for (int i = 0; i < LABELS * DIM; i++) vectors[i] = (float)gsa_normal(&dice);
@@ -153,8 +153,8 @@ static void attend(planes *x, int at, int threads, int32_t examples, int which, 
                                    .dq = x->dq,
                                    .dlabel_vectors = x->dr,
                                    .dlabel_bias = x->db };
-    ck_assert(gsa_cpu_probe_of(level[at])->ways(&args, &ways));
-    ck_assert_int_eq(ways.tiled, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
+    ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
+    ck_assert_int_eq(formats.bcsr, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * examples);
     level_rig_attend(&r, &args);
     level_rig_end(&r);
 }

@@ -164,7 +164,7 @@ static void attend(planes *x, const struct pattern *p, call c)
     static float vectors[LABELS * MOST_DIM], bias[LABELS * HEADS];
     gsa_dice dice = { 5 };
     rig r = level_rig(c.level, c.threads);
-    gsa_cpu_ways ways;
+    gsa_cpu_formats formats;
     memset(x, 0, sizeof *x);
     make_edges(&r, p, c.examples);
     const int64_t width = (int64_t)HEADS * c.dim, one = r.maker.view.rows / c.examples * width, part = p->sources * width;
@@ -195,8 +195,8 @@ static void attend(planes *x, const struct pattern *p, call c)
                                    .lse = x->lse,
                                    .dout = x->dout,
                                    .dq = x->dq };
-    ck_assert(gsa_cpu_probe_of(c.level)->ways(&args, &ways));
-    ck_assert_int_eq(ways.swept, r.maker.view.rows);
+    ck_assert(gsa_cpu_probe_of(c.level)->formats(&args, &formats));
+    ck_assert_int_eq(formats.interval, r.maker.view.rows);
     level_rig_attend(&r, &args);
     level_rig_end(&r);
 }

@@ -32,9 +32,9 @@ static void make_rows(rig *r, int hole)
 
 static void check_tiled(int at, const gsa_attend_args *args)
 {
-    gsa_cpu_ways ways;
-    ck_assert(gsa_cpu_probe_of(level[at])->ways(args, &ways));
-    ck_assert_int_eq(ways.tiled, ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes);
+    gsa_cpu_formats formats;
+    ck_assert(gsa_cpu_probe_of(level[at])->formats(args, &formats));
+    ck_assert_int_eq(formats.bcsr, ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes);
 }
 
 static const int dims[] = { 1, 2, 7, 8, 9, 10, 15, 16, 17, 24, 31, 32, 33, 50 };

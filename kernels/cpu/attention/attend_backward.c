@@ -4,10 +4,8 @@
  *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
-#include "kernels/cpu/attention/bundle.h"
-#include "kernels/cpu/attention/dense.h"
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/table.h"
-#include "kernels/cpu/attention/edge_plan.h"
 #include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/attention/spread.h"
 #include "kernels/cpu/attention/bcsr_read.h"
@@ -187,66 +185,80 @@ static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t las
     while (cpu_next(t, &walk, &block)) back_block(t, row, &block, first, last, sums, spread);
 }
 
-static void one_band(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last, const ref_label_sums *sums,
-                     const cpu_spread_plan *spread)
+typedef struct backward_work { /* of a block of rows and some heads */
+    const ref_attend *t;
+    const ref_label_sums *sums;
+    int32_t first, last;
+    cpu_inspection inspection;
+    cpu_shelves shelves;
+    cpu_reading reading;
+    cpu_spread_plan spread;
+    int together;     /* heads are scattered together, by `spread` */
+    int32_t interval; /* 1 + the sweep of the block, 0: it has none */
+} backward_work;
+
+static void run_row(const backward_work *x, int64_t row)
 {
-    if (cpu_band_backward(t, band, first, last, sums)) return;
-    for (int r = 0; r < BAND_ROWS; r++) one_row(t, band->row + r, first, last, sums, spread);
+    one_row(x->t, row, x->first, x->last, x->sums, x->together ? &x->spread : NULL);
 }
 
-/* A band that starts at `row`, or the row alone or into a bundle; returns what comes next. */
-static int64_t some_rows(const ref_attend *t, int64_t row, int64_t end, int32_t first, int32_t last,
-                         const ref_label_sums *sums, const cpu_spread_plan *spread, const int32_t *swept,
-                         cpu_shelves *shelves)
+static void run_bands(const backward_work *x, const cpu_part *part)
 {
-    cpu_band band;
-    const int single = cpu_bundled(shelves, row, 1);
-    if (single || !cpu_band_at(t, row, end, swept, &band)) {
-        if (single || cpu_bundled(shelves, row, 0)) cpu_bundle_put(shelves, row);
-        else one_row(t, row, first, last, sums, spread);
-        return row + 1;
+    for (int i = 0; i < part->bands; i++) {
+        if (cpu_band_backward(x->t, &part->band[i], x->first, x->last, x->sums)) continue;
+        for (int r = 0; r < BAND_ROWS; r++) run_row(x, part->band[i].row + r);
     }
-    one_band(t, &band, first, last, sums, spread);
-    return row + BAND_ROWS;
+}
+
+static void run_blocks(backward_work *x, const cpu_part *part)
+{
+    bcsr_block behind[PLAN_BLOCKS];
+    const int more = cpu_plan_blocks(x->inspection.plan, part->row + part->rows, behind) > 0;
+    bcsr_read(x->t, part->block, more ? behind : NULL, &x->reading);
+    for (int i = 0; i < part->blocks; i++) cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums);
+}
+
+static void run_part(backward_work *x, const cpu_part *part)
+{
+    switch (part->format) {
+    case CPU_DIA:
+        run_bands(x, part);
+        break;
+    case CPU_BCSR:
+        run_blocks(x, part);
+        break;
+    case CPU_INTERVAL: /* all rows of the block together, behind the others */
+        x->interval = part->interval;
+        break;
+    case CPU_ELL:
+        cpu_bundle_put(&x->shelves, part->row);
+        break;
+    default: /* gemm: the whole block at once, before */
+        run_row(x, part->row);
+        break;
+    }
 }
 
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
 {
     const int64_t end = rows.first + rows.count;
     const cpu_plan *plan = t->plan;
-    const int32_t *swept = t->dim > 0 ? plan->sweeps.swept : NULL;
-    const int tiles = bcsr_serves(t);
-    int32_t sweep = 0;
-    cpu_band band[QUADS];
-    bcsr_block block[PLAN_BLOCKS], behind[PLAN_BLOCKS];
-    cpu_reading reading;
-    cpu_spread_plan spread;
-    if (cpu_dense_backward(t, rows, first, last)) return;
-    const int together = cpu_plan_spread(&spread, t->dim, last - first < HEADS ? last - first : HEADS);
-    cpu_shelves shelves;
-    cpu_start_reading(&reading, first, last, 1);
-    cpu_bundle_begin(&shelves, t, first, last, sums);
+    backward_work x = { .t = t, .sums = sums, .first = first, .last = last };
+    cpu_part part;
+    if (rows.count == 0) return;
+    cpu_inspect_start(&x.inspection, t, plan, &x.shelves);
+    cpu_inspect_block(&x.inspection, rows.first);
+    if (x.inspection.dense && cpu_dense_backward(t, rows, first, last)) return;
+    x.inspection.dense = 0;
+    x.together = cpu_plan_spread(&x.spread, t->dim, last - first < HEADS ? last - first : HEADS);
+    cpu_start_reading(&x.reading, first, last, 1);
+    cpu_bundle_begin(&x.shelves, t, first, last, sums);
     for (int64_t row = rows.first; row < end;) {
-        if (cpu_bands_at(t, row, end, swept, band)) {
-            for (int i = 0; i < QUADS; i++) one_band(t, &band[i], first, last, sums, together ? &spread : NULL);
-            row += LANES;
-            continue;
-        }
-        const int blocks = tiles ? cpu_plan_blocks(plan, row, block) : 0;
-        if (blocks > 0) {
-            bcsr_read(t, block, cpu_plan_blocks(plan, row + LANES, behind) > 0 ? behind : NULL, &reading);
-            for (int i = 0; i < blocks; i++) cpu_bcsr_backward(t, &block[i], &reading, sums);
-            row += LANES;
-            continue;
-        }
-        if (swept && swept[row]) {
-            sweep = swept[row++];
-            continue;
-        }
-        row = some_rows(t, row, end, first, last, sums, together ? &spread : NULL, swept, &shelves);
+        row = cpu_inspect(&x.inspection, row, end, 1, &part);
+        run_part(&x, &part);
     }
-    cpu_bundle_end(&shelves);
-    if (sweep) cpu_sweep_backward(t, &plan->sweeps, sweep - 1, first, last, sums);
+    cpu_bundle_end(&x.shelves);
+    if (x.interval) cpu_sweep_backward(t, &plan->sweeps, x.interval - 1, first, last, sums);
 }
 
 gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)

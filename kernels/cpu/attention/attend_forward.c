@@ -3,10 +3,8 @@
  * maximum and sum (online softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/attention/bundle.h"
-#include "kernels/cpu/attention/dense.h"
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/table.h"
-#include "kernels/cpu/attention/edge_plan.h"
 #include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 
@@ -14,7 +12,6 @@ typedef struct forward_job {
     ref_attend t;
     int64_t chunk, chunks;
     cpu_plan *plan;
-    int tiles;                   /* the call may work by tiles */
     int64_t segments, crossings; /* of sweeps, where the call may work by them */
     cpu_sweeping sweeping;
 } forward_job;
@@ -189,102 +186,73 @@ static void one_row(const ref_attend *t, int64_t row)
     if (t->args->weights) finish_weights(t, row);
 }
 
-/* A band that starts at `row`, or the row alone or into a bundle; returns what comes next. */
-static int64_t some_rows(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_shelves *shelves)
+typedef struct forward_work { /* of an item */
+    const forward_job *job;
+    cpu_inspection inspection;
+    cpu_shelves shelves;
+    cpu_reading reading;
+} forward_work;
+
+static void run_part(forward_work *x, const cpu_part *part);
+
+/* Blocks of bcsr; what is not finite goes otherwise. */
+static void run_blocks(forward_work *x, const cpu_part *part)
 {
-    cpu_band band;
-    const int single = cpu_bundled(shelves, row, 1);
-    if (!single && cpu_band_at(t, row, last, swept, &band)) {
-        cpu_band_forward(t, &band);
-        return row + BAND_ROWS;
+    const ref_attend *t = &x->job->t;
+    const int64_t end = part->row + part->rows;
+    bcsr_block behind[PLAN_BLOCKS];
+    cpu_part other;
+    bcsr_read(t, part->block, cpu_plan_blocks(x->job->plan, end, behind) > 0 ? behind : NULL, &x->reading);
+    if (cpu_bcsr_forward(t, part->block, &x->reading)) return;
+    for (int64_t row = part->row; row < end;) {
+        row = cpu_inspect(&x->inspection, row, end, 0, &other);
+        run_part(x, &other);
     }
-    if (single || cpu_bundled(shelves, row, 0)) cpu_bundle_put(shelves, row);
-    else one_row(t, row);
-    return row + 1;
 }
 
-/* The block of rows that `row` stands in, where it is told. In a batch of one example the next block's rows go on where it ends, in others
- * they do not: a band over both would change bits with the batch. */
-static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
+static void run_part(forward_work *x, const cpu_part *part)
 {
-    *block = (gsa_rows){ 0, e->rows };
-    if (e->examples == 0 || !e->row_example || !e->blocks || !e->block_offset) return 0;
-    const int32_t example = e->row_example[row];
-    for (int64_t i = e->block_offset[example]; i < e->block_offset[example + 1]; i++)
-        if (e->blocks[i].first <= row && row < e->blocks[i].first + e->blocks[i].count) {
-            *block = e->blocks[i];
-            return 1;
-        }
-    return 0;
-}
-
-static int is_dense(const ref_attend *t, int64_t row, gsa_rows *block)
-{
-    return row < t->edges->rows && find_block(t->edges, row, block) && cpu_dense_fits(t, *block);
-}
-
-/* Where items may be cut: not inside of what is worked on together. Tiles and bands end with their block, which band_cut does not know. */
-static int64_t cut(const ref_attend *t, int64_t row)
-{
-    gsa_rows block, next;
-    if (is_dense(t, row, &block)) {
-        const int64_t groups = (row - block.first + DENSE_ROWS - 1) / DENSE_ROWS;
-        return block.first + ref_smaller(groups * DENSE_ROWS, block.count);
+    const ref_attend *t = &x->job->t;
+    switch (part->format) {
+    case CPU_GEMM:
+        if (cpu_dense_forward(t, part->row, part->rows)) break;
+        for (int64_t i = 0; i < part->rows; i++) one_row(t, part->row + i);
+        break;
+    case CPU_DIA:
+        for (int i = 0; i < part->bands; i++) cpu_band_forward(t, &part->band[i]);
+        break;
+    case CPU_BCSR:
+        run_blocks(x, part);
+        break;
+    case CPU_INTERVAL: /* by items of their own */
+        break;
+    case CPU_ELL:
+        cpu_bundle_put(&x->shelves, part->row);
+        break;
+    default:
+        one_row(t, part->row);
+        break;
     }
-    const int64_t at = cpu_band_cut(t->edges, row);
-    return at > row && is_dense(t, at - 1, &next) ? next.first : at;
-}
-
-/* The rows of a block of products from `row` on, the first of a group; returns what comes next. */
-static int64_t some_products(const ref_attend *t, int64_t row, int64_t end)
-{
-    const int64_t rows = ref_smaller(DENSE_ROWS, end - row);
-    if (!cpu_dense_forward(t, row, rows))
-        for (int64_t i = 0; i < rows; i++) one_row(t, row + i);
-    return row + rows;
-}
-
-/* The rows of a tile, one by one. */
-static void tile_rows(const ref_attend *t, int64_t row, const int32_t *swept, cpu_shelves *shelves)
-{
-    for (const int64_t end = row + LANES; row < end;) row = some_rows(t, row, end, swept, shelves);
 }
 
 static void forward_rows(const forward_job *job, int64_t item)
 {
     const ref_attend *t = &job->t;
-    const int64_t last = cut(t, (item + 1) * job->chunk);
-    const int32_t *swept = job->segments > 0 ? job->plan->sweeps.swept : NULL;
-    cpu_band band[QUADS];
-    bcsr_block block_of[PLAN_BLOCKS], behind[PLAN_BLOCKS];
-    cpu_reading reading;
-    cpu_shelves shelves;
-    gsa_rows block = { 0, 0 };
-    int dense = 0;
-    cpu_start_reading(&reading, 0, t->heads, 0);
-    cpu_bundle_begin(&shelves, t, 0, t->heads, NULL);
-    for (int64_t row = cut(t, item * job->chunk), end = row; row < last;) {
+    const int64_t last = cpu_inspect_cut(t, (item + 1) * job->chunk);
+    forward_work x = { .job = job };
+    cpu_part part;
+    cpu_start_reading(&x.reading, 0, t->heads, 0);
+    cpu_bundle_begin(&x.shelves, t, 0, t->heads, NULL);
+    cpu_inspect_start(&x.inspection, t, job->plan, &x.shelves);
+    for (int64_t row = cpu_inspect_cut(t, item * job->chunk), end = row; row < last;) {
         if (row >= end) {
-            dense = is_dense(t, row, &block);
-            end = ref_smaller(last, block.first + block.count);
+            cpu_inspect_block(&x.inspection, row);
+            end = ref_smaller(last, x.inspection.block.first + x.inspection.block.count);
         }
-        if (dense) {
-            row = some_products(t, row, block.first + block.count);
-            continue;
-        }
-        if (cpu_bands_at(t, row, end, swept, band)) {
-            for (int i = 0; i < QUADS; i++) cpu_band_forward(t, &band[i]);
-            row += LANES;
-            continue;
-        }
-        if (job->tiles && cpu_plan_blocks(job->plan, row, block_of) > 0) {
-            bcsr_read(t, block_of, cpu_plan_blocks(job->plan, row + LANES, behind) > 0 ? behind : NULL, &reading);
-            if (!cpu_bcsr_forward(t, block_of, &reading)) tile_rows(t, row, swept, &shelves);
-            row += LANES;
-        } else if (swept && swept[row]) row++;
-        else row = some_rows(t, row, end, swept, &shelves);
+        row = cpu_inspect(&x.inspection, row, end, 1, &part);
+        run_part(&x, &part);
     }
-    cpu_bundle_end(&shelves);
+    cpu_bundle_end(&x.shelves);
     vec_stream_end();
 }
 
@@ -343,7 +311,7 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
     forward_job job = { .t = ref_attend_of(args), .chunk = rows_of_item(b, args->edges) };
-    job.chunks = ref_items(args->edges->rows, job.chunk), job.tiles = bcsr_serves(&job.t);
+    job.chunks = ref_items(args->edges->rows, job.chunk);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
     status = prepare_sweeps(b, &job);

@@ -3,7 +3,7 @@
  *   s = q k^T,  o += p v        with   p = exp(scale s - top),
  * backward five,
  *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do   with   p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
- * A tile of LANES rows reads and writes all of dK and dV for as many rows; a block here for ROWS. */
+ * A block of LANES rows reads and writes all of dK and dV for as many rows; a product here for ROWS. */
 #include "kernels/cpu/attention/dense.h"
 #include <float.h>
 #include <math.h>
@@ -15,8 +15,9 @@ enum {
     COLUMNS = 128,
     KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
     LEAST_ROWS = 64,               /* and columns */
-    LEAST_WORK = 1 << 21,          /* multiply-adds of a product of all rows: what is less is a tile's */
-    NARROWEST = 16                 /* head */
+    LEAST_WORK = 1 << 18,          /* multiply-adds of a product of all rows: what is less is bcsr's, */
+    LEAST_WIDE = 1 << 20,          /* and so is this of heads that fill the registers of 16 lanes */
+    NARROWEST = 8                  /* head */
 };
 
 _Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at a time");
@@ -49,7 +50,8 @@ int cpu_dense_fits(const ref_attend *t, gsa_rows rows)
         return 0;
     const int64_t at = t->edges->run_offset[rows.first];
     if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
-    return (double)rows.count * t->edges->runs[at].count * t->dim >= LEAST_WORK && same_run(t->edges, rows);
+    const int least = LANES == 16 && t->dim > 2 * LANES ? LEAST_WIDE : LEAST_WORK;
+    return (double)rows.count * t->edges->runs[at].count * t->dim >= least && same_run(t->edges, rows);
 }
 
 /* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. All heads are
@@ -165,7 +167,7 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     dense x;
     sigset_t before;
     const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
-    if (!cpu_dense_fits(t, rows) || !finite(t, rows)) return 0;
+    if (!finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
     memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);

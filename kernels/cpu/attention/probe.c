@@ -1,8 +1,8 @@
-/* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows. */
-#include "kernels/cpu/attention/bundle.h"
-#include "kernels/cpu/attention/dense.h"
+/* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows; and which formats
+ * attention has for some edges. */
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/table.h"
-#include "kernels/cpu/attention/edge_plan.h"
+#include "kernels/team.h"
 
 enum { CHAINS = 12 }; /* of additions that do not wait for one another */
 
@@ -45,41 +45,44 @@ static void read_rows(float *out, const float *x, const int32_t *rows, int64_t c
     put(out, sum);
 }
 
-/* The way of `row` among rows that are not swept, as attend_forward.c chooses; returns how many rows go it. */
-static int64_t way_of(const ref_attend *t, const cpu_shelves *shelves, const int32_t *swept, int64_t row, gsa_cpu_ways *ways)
+/* Counts the rows of a block, and of each format. */
+static void count_block(cpu_inspection *x, gsa_rows block, gsa_cpu_formats *formats)
 {
-    const int64_t last = t->edges->rows;
-    int64_t *way = &ways->alone;
-    cpu_band band, bands[QUADS];
-    bcsr_work work;
-    int32_t rows = 1, covered = 0;
-    for (int r = 0; swept && r < LANES && row + r < last; r++) covered |= swept[row + r];
-    if (cpu_bands_at(t, row, last, swept, bands)) way = &ways->banded, rows = LANES;
-    else if (!covered && bcsr_serves(t) && cpu_bcsr_find(t->edges, row, last, cpu_labelled(t), &work))
-        way = &ways->tiled, rows = LANES;
-    else if (cpu_bundled(shelves, row, 1)) way = &ways->bundled;
-    else if (cpu_band_at(t, row, last, swept, &band)) way = &ways->banded, rows = BAND_ROWS;
-    else if (cpu_bundled(shelves, row, 0)) way = &ways->bundled;
-    *way += rows;
-    return rows;
+    int64_t *const count[] = {
+        [CPU_ROW] = &formats->row,   [CPU_ELL] = &formats->ell,           [CPU_DIA] = &formats->dia,
+        [CPU_BCSR] = &formats->bcsr, [CPU_INTERVAL] = &formats->interval, [CPU_GEMM] = &formats->gemm
+    };
+    cpu_part part;
+    cpu_inspect_block(x, block.first);
+    for (int64_t row = block.first, end = block.first + block.count; row < end;) {
+        row = cpu_inspect(x, row, end, 1, &part);
+        *count[part.format] += part.rows;
+    }
 }
 
-static int ways_of(const gsa_attend_args *args, gsa_cpu_ways *ways)
+/* The formats of a call's rows, forward. */
+static int formats_of(const gsa_attend_args *args, gsa_cpu_formats *formats)
 {
-    const ref_attend t = ref_attend_of(args);
+    gsa_edges edges = *args->edges;
+    gsa_attend_args call = *args;
+    edges.memo = NULL, call.edges = &edges;
+    const ref_attend t = ref_attend_of(&call);
+    gsa_backend b = { .system = NULL };
     cpu_shelves shelves;
-    cpu_sweeps sweeps;
-    *ways = (gsa_cpu_ways){ 0 };
-    if (!cpu_sweeps_make(NULL, args->edges, &sweeps)) return 0;
-    const int32_t *swept = args->weights || t.dim == 0 ? NULL : sweeps.swept;
-    cpu_bundle_begin(&shelves, &t, 0, t.heads, NULL);
-    for (int64_t i = 0; args->edges->blocks && i < args->edges->block_offset[args->edges->examples]; i++)
-        if (cpu_dense_fits(&t, args->edges->blocks[i])) ways->multiplied += args->edges->blocks[i].count;
-    for (int64_t row = 0; row < args->edges->rows;)
-        if (swept && swept[row]) ways->swept++, row++;
-        else row += way_of(&t, &shelves, swept, row, ways);
-    cpu_sweeps_release(NULL, &sweeps);
-    return 1;
+    cpu_inspection x;
+    *formats = (gsa_cpu_formats){ 0 };
+    if (gsa_team_create(b.system, 1, &b.team, &b.error) != GSA_OK) return 0;
+    cpu_plan *plan = cpu_plan_of(&b, "formats", &t);
+    const int told = edges.blocks && edges.block_offset && edges.examples > 0;
+    if (plan) {
+        cpu_bundle_begin(&shelves, &t, 0, t.heads, NULL);
+        cpu_inspect_start(&x, &t, plan, &shelves);
+        for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++) count_block(&x, edges.blocks[i], formats);
+        if (!told && edges.rows > 0) count_block(&x, (gsa_rows){ 0, edges.rows }, formats);
+        cpu_plan_done(&b, &edges, plan);
+    }
+    gsa_team_release(b.team);
+    return plan != NULL;
 }
 
-const gsa_cpu_probe cpu_probe = { LANES, multiply, read_all, read_rows, ways_of };
+const gsa_cpu_probe cpu_probe = { LANES, multiply, read_all, read_rows, formats_of };

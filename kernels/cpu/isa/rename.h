@@ -24,6 +24,12 @@
 #define cpu_adam GSA_CPU_SYMBOL(adam)
 #define cpu_sum_squares GSA_CPU_SYMBOL(sum_squares)
 
+/* kernels/cpu/attention/attention.h */
+#define cpu_inspect GSA_CPU_SYMBOL(inspect)
+#define cpu_inspect_start GSA_CPU_SYMBOL(inspect_start)
+#define cpu_inspect_block GSA_CPU_SYMBOL(inspect_block)
+#define cpu_inspect_cut GSA_CPU_SYMBOL(inspect_cut)
+
 /* kernels/cpu/attention/band.h */
 #define cpu_band_at GSA_CPU_SYMBOL(band_at)
 #define cpu_bands_at GSA_CPU_SYMBOL(bands_at)
