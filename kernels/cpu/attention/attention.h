@@ -1,21 +1,29 @@
 /* attention.h - attention over edges on the CPU: the page to read first.
  *
- * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c, edge_plan.c, bcsr_find.c, sweep.c) looks at the
- * edges once and keeps what it finds with the batch; for each row it tells one of six formats, by one table. The executors (attend_forward.c,
+ * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c,
+ * edge_plan.c, bcsr_find.c, sweep.c) looks at the edges once and keeps what it finds with the
+ * batch; for each row it tells one of six formats, by one table. The executors (attend_forward.c,
  * attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing else decides.
  *
- *   format     what it is                                                          when                                      files
- *   row        CSR row-split: a row alone, its edges 64 at a time                  hubs, relays; weights; not finite         attend.h
- *   ell        sliced ELLPACK: 4 rows of about as many edges, each its own columns short scattered rows                      bundle*
- *   dia        diagonals: 4 rows whose columns move on by one                      rings, short windows, star's tokens       band*
- *   bcsr       block compressed rows: LANES rows x m columns in micro-panels of 4  windows, clustered rows                   bcsr*, panel.h
- *   interval   source-stationary: ranges of one source axis, pieces of it          spans of trees, hierarchies               sweep*
- *              outermost
- *   gemm       dense blocks by the library's products                              whole sentences                           dense*
+ *   row       CSR row-split: a row alone, its edges 64 at a time (attend.h)
+ *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
+ *   ell       sliced ELLPACK: 4 rows of about as many edges, each with its own columns (bundle*)
+ *             when: short scattered rows
+ *   dia       diagonals: 4 rows whose columns move on by one, or not at all (band*)
+ *             when: rings, short windows, a star's tokens
+ *   bcsr      block compressed sparse rows: LANES rows x m columns, micro-panels of 4 rows (bcsr*,
+ *             panel.h)
+ *             when: windows, clustered rows
+ *   interval  source-stationary: ranges of one source axis, pieces of the axis outermost (sweep*)
+ *             when: spans of trees, hierarchies
+ *   gemm      dense blocks by the library's products (dense*)
+ *             when: whole sentences
  *
- * All but row and gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward dP = do v^T, dS = p (dP - D), dQ, dK, dV.
- * Lanes of a vector are LANES (8: AVX2, 16: AVX-512), heads go one after another, a head's columns by slices of at most SLICE vectors.
- * No bit depends on the number of threads or on the batch: formats, blocks and orders of sums are functions of an example's edges. */
+ * All but row and gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward
+ * dP = do v^T, dS = p (dP - D), dQ, dK, dV. Lanes of a vector are LANES (8: AVX2, 16: AVX-512),
+ * heads go one after another, a head's columns by slices of at most SLICE vectors. No bit depends
+ * on the number of threads or on the batch: formats, blocks and orders of sums are functions of an
+ * example's edges. */
 #ifndef GSA_CPU_ATTENTION_H
 #define GSA_CPU_ATTENTION_H
 #include "kernels/cpu/attention/bundle.h"
@@ -45,7 +53,8 @@ typedef struct cpu_part { /* rows that go one way together */
 void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_shelves *shelves);
 /* The block that `row` stands in; returns whether it is told. */
 int cpu_inspect_block(cpu_inspection *x, int64_t row);
-/* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of bcsr. Returns the row behind them. */
+/* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of
+ * bcsr. Returns the row behind them. */
 int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part);
 /* Where a range of rows that starts at `row` may be cut: behind what is worked on together. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row);

@@ -1,8 +1,10 @@
 /* bcsr.h - the format bcsr: block compressed sparse rows.
  *
- * LANES rows that follow one another in an example and read much the same sources are a small dense problem with a mask. The union of their
- * sources is cut into blocks of at most BCSR_COLUMNS columns. A block goes by micro-panels: four rows and the columns that one of
- * them reads, an order of its own. A row of K meets the four queries of a panel; a row of dK and dV is read and written once a block.
+ * LANES rows that follow one another in an example and read much the same sources are a small
+ * dense problem with a mask. The union of their sources is cut into blocks of at most BCSR_COLUMNS
+ * columns. A block goes by micro-panels: four rows and the columns that one of them reads, an
+ * order of its own. A row of K meets the four queries of a panel; a row of dK and dV is read and
+ * written once a block.
  *
  *            columns of the block               panel 0: columns 0 1 2 3 4 5      places of scores:  [place][4 rows],
  *     row 0  x x x x . .  . . .                 panel 1: columns     2 3 4 5 6      QUADS places stand in a vector
@@ -12,8 +14,9 @@
  *     row 4  . . . . x x  x . .
  *     ...
  *
- * Blocks start at rows whose place in their example is a multiple of LANES: how examples are batched changes none. Outside the mask weights
- * are 0, and 0 times infinity is not 0: what is not finite is computed again row by row. */
+ * Blocks start at rows whose place in their example is a multiple of LANES: how examples are
+ * batched changes none. Outside the mask weights are 0, and 0 times infinity is not 0: what is not
+ * finite is computed again row by row. */
 #ifndef GSA_CPU_BCSR_H
 #define GSA_CPU_BCSR_H
 #include "kernels/cpu/attention/attend.h"
@@ -71,17 +74,21 @@ typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
     uint16_t lists[QUADS * PANEL_LISTS];
 } bcsr_work;
 
-/* Whether LANES rows from `row` on, which all stand before `last`, may be blocks by where they stand; whether so many columns may be. */
+/* Whether LANES rows from `row` on, which all stand before `last`, may be blocks by where they
+ * stand; whether so many columns may be. */
 int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last);
 int cpu_bcsr_pays(int64_t columns, int64_t edges);
 int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
 
-/* Where a range of rows that starts at `row` may be cut: behind the LANES rows that `row` would stand inside of. */
+/* Where a range of rows that starts at `row` may be cut: behind the LANES rows that `row` would
+ * stand inside of. */
 int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row);
 
-/* 1 when the rows from `row` on are blocks: their union stands in `x`. Rows from `last` on are another's. */
+/* 1 when the rows from `row` on are blocks: their union stands in `x`. Rows from `last` on are
+ * another's. */
 int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *x);
-/* The block of the union's columns from `from` on; returns the next one's first column, 0 when there are too many labels. */
+/* The block of the union's columns from `from` on; returns the next one's first column, 0 when
+ * there are too many labels. */
 int32_t cpu_bcsr_next(bcsr_work *x, int32_t from, bcsr_block *block);
 
 /* Whether a call can work by blocks at all; whether labels matter to it. */
@@ -116,7 +123,8 @@ static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at, int la
     return x->from + 4 * (int64_t)(places - x->shared);
 }
 
-/* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's sources follow one another. */
+/* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's
+ * sources follow one another. */
 static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *skipped, int32_t *column)
 {
     const int32_t end = run->first + (run->count - 1) * run->step, low = end < run->first ? end : run->first;
@@ -133,8 +141,9 @@ static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *
 
 typedef struct cpu_reading cpu_reading; /* bcsr_read.h */
 
-/* The forward pass of the `block->blocks` blocks from `block` on; 0 when something is not finite: then rows are computed one by one, for a NaN
- * or an infinity that a row does not read must not reach it. */
+/* The forward pass of the `block->blocks` blocks from `block` on; 0 when something is not finite:
+ * then rows are computed one by one, for a NaN or an infinity that a row does not read must not
+ * reach it. */
 int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading);
 
 /* The backward pass of one block for the heads that are read. */

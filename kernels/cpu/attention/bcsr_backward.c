@@ -1,9 +1,10 @@
-/* bcsr_backward.c - gradients of a block: for each head the scores of all panels again, their slopes, dQ panel by panel, dK and dV of the
- * block.
+/* bcsr_backward.c - gradients of a block: for each head the scores of all panels again, their
+ * slopes, dQ panel by panel, dK and dV of the block.
  *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
  *
- * A head's slices of rows stand a row apart, where L1 has room for few: they are packed before one panel after another reads them. Scores
- * stand as the panel has its columns ([places][4]); dK and dV look them up by columns. */
+ * A head's slices of rows stand a row apart, where L1 has room for few: they are packed before one
+ * panel after another reads them. Scores stand as the panel has its columns ([places][4]); dK and
+ * dV look them up by columns. */
 #include "kernels/cpu/attention/bcsr_panel.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/kept.h"
@@ -183,7 +184,8 @@ static void begin_head(back_panels *x)
     x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
 }
 
-/* The head edge by edge, where something is not finite: what a row does not read must not reach it. */
+/* The head edge by edge, where something is not finite: what a row does not read must not reach
+ * it. */
 static void by_rows(const back_panels *x, const ref_label_sums *sums)
 {
     const ref_attend *t = x->in.t;

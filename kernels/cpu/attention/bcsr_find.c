@@ -1,5 +1,6 @@
-/* bcsr_find.c - the inspector of the format bcsr: which rows share their sources so far that reading them together pays, and the panels of
- * their blocks. Linear in edges and in columns x LANES. */
+/* bcsr_find.c - the inspector of the format bcsr: which rows share their sources so far that
+ * reading them together pays, and the panels of their blocks. Linear in edges and in columns x
+ * LANES. */
 #include "kernels/cpu/attention/bcsr.h"
 #include <string.h>
 
@@ -10,7 +11,8 @@ enum {
     DENSITY = 4      /* the columns times LANES are at most this many times the edges */
 };
 
-/* Rows row .. row+LANES-1 follow one another in one example, and the first stands at a multiple of LANES. */
+/* Rows row .. row+LANES-1 follow one another in one example, and the first stands at a multiple of
+ * LANES. */
 int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last)
 {
     const int64_t end = row + LANES - 1;
@@ -48,8 +50,8 @@ static int holds(const bcsr_range *x, int32_t kind, int32_t first, int32_t last)
     return x->kind == kind && x->first <= first && last <= x->last;
 }
 
-/* Adds sources to the ranges, which ascend and do not touch, and notes where; 0 when there are too many. What the same run of the row above
- * was added to is looked at first. */
+/* Adds sources to the ranges, which ascend and do not touch, and notes where; 0 when there are too
+ * many. What the same run of the row above was added to is looked at first. */
 static int add_range(bcsr_work *w, int32_t kind, int32_t first, int32_t last, int *near)
 {
     bcsr_range *x = w->range;
@@ -93,7 +95,8 @@ static int unite(bcsr_work *w)
     return 1;
 }
 
-/* The column of a run's first source. `near`: of the range that is looked at first; afterwards of the one that holds it. */
+/* The column of a run's first source. `near`: of the range that is looked at first; afterwards of
+ * the one that holds it. */
 static int32_t column_of(const bcsr_work *w, const gsa_run *run, int32_t *near)
 {
     const bcsr_range *x = w->range + *near;
@@ -174,7 +177,8 @@ static int is_shared(const listing *x, int32_t column, unsigned bits)
     return 1;
 }
 
-/* Sorts the columns that are read: shared ones first; those of them that fill no vector are the first of the others. */
+/* Sorts the columns that are read: shared ones first; those of them that fill no vector are the
+ * first of the others. */
 static void sort_columns(listing *x)
 {
     const int labelled = x->w->labelled;

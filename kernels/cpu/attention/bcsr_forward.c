@@ -1,5 +1,6 @@
-/* bcsr_forward.c - attention of LANES rows, block by block and panel by panel: all scores of a panel, one softmax, the mix of values. Rows of
- * several blocks keep a running maximum and sum (online softmax: Milakov, Gimelshein 2018). */
+/* bcsr_forward.c - attention of LANES rows, block by block and panel by panel: all scores of a
+ * panel, one softmax, the mix of values. Rows of several blocks keep a running maximum and sum
+ * (online softmax: Milakov, Gimelshein 2018). */
 #include "kernels/cpu/attention/bcsr_panel.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/softmax.h"
@@ -71,7 +72,8 @@ static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int firs
     *state = (panel_state){ top, sum };
 }
 
-/* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the rows' blocks. */
+/* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the
+ * rows' blocks. */
 static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel_state *state, int first, int last)
 {
     const ref_attend *t = x->t;

@@ -1,8 +1,9 @@
 /* bcsr_read.h - the order in which memory is asked for what blocks read.
  *
- * A block works head by head: a few lines of a row here, a few of the next row, and the whole again for the next head. Memory answers that
- * at a third of its rate; from end to end it gives a row before it is needed. So what is new of a block is read once, whole rows one
- * after another, and while the block is worked on, what is new of the block behind it is asked for. */
+ * A block works head by head: a few lines of a row here, a few of the next row, and the whole
+ * again for the next head. Memory answers that at a third of its rate; from end to end it gives a
+ * row before it is needed. So what is new of a block is read once, whole rows one after another,
+ * and while the block is worked on, what is new of the block behind it is asked for. */
 #ifndef GSA_CPU_BCSR_READ_H
 #define GSA_CPU_BCSR_READ_H
 #include "kernels/cpu/attention/bcsr.h"

@@ -1,4 +1,5 @@
-/* bcsr_score.c - products of a panel's rows with those of its places: scores, forward and backward the same bits, and g = v do. */
+/* bcsr_score.c - products of a panel's rows with those of its places: scores, forward and backward
+ * the same bits, and g = v do. */
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/bcsr_panel.h"
@@ -13,8 +14,8 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
     cpu_soon *soon;
 } products;
 
-/* What is made of products: scores, of which those that are no edges are -inf, and the largest is told; or all as they are, and what is NaN
- * where one is not finite is told. */
+/* What is made of products: scores, of which those that are no edges are -inf, and the largest is
+ * told; or all as they are, and what is NaN where one is not finite is told. */
 enum { BARE = 0, MASKED = 1, LABELLED = 2 /* with r */ };
 
 /* s[j ..][r] <- what is made of the sums of QUADS places; returns `told` and they. */
@@ -50,7 +51,8 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const produc
     return told;
 }
 
-/* Heads of any width: MET columns at a time meet the four rows. As many of them as fill whole vectors. */
+/* Heads of any width: MET columns at a time meet the four rows. As many of them as fill whole
+ * vectors. */
 CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const products *p, int32_t dim, vec told, int how)
 {
     enum { SOME = MET % QUADS == 0 ? MET : MET * QUADS };
@@ -97,8 +99,9 @@ static float bias_of(const bcsr_panels *x, int32_t label)
     return x->t->bias[(int64_t)x->block->label[label] * x->t->heads + x->head];
 }
 
-/* of[i][r] = rows.r_l + b_l of the labels that are wanted; more[place][row] of what the labels of its edges add, for the places behind the
- * shared ones. One by one: a gather takes longer. Returns what is NaN where `odd` is or a product is not finite. */
+/* of[i][r] = rows.r_l + b_l of the labels that are wanted; more[place][row] of what the labels of
+ * its edges add, for the places behind the shared ones. One by one: a gather takes longer. Returns
+ * what is NaN where `odd` is or a product is not finite. */
 static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed *rows, vec odd)
 {
     const ref_attend *t = x->t;

@@ -6,8 +6,9 @@ void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *p
     *x = (cpu_inspection){ .t = t, .plan = plan, .shelves = shelves, .block = { 0, t->edges->rows } };
 }
 
-/* The block of rows that `row` stands in, where it is told. In a batch of one example the next block's rows go on where it ends, in others
- * they do not: a band over both would change bits with the batch. */
+/* The block of rows that `row` stands in, where it is told. In a batch of one example the next
+ * block's rows go on where it ends, in others they do not: a band over both would change bits with
+ * the batch. */
 static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
 {
     *block = (gsa_rows){ 0, e->rows };

@@ -1,11 +1,13 @@
-/* panel.h - the micro-kernels of a panel: four rows (queries, or gradients of outputs) meet columns (rows of K and V).
+/* panel.h - the micro-kernels of a panel: four rows (queries, or gradients of outputs) meet
+ * columns (rows of K and V).
  *
  *   score    s[c][r] = q_r . (k_c + label_c)       a column's row is read once for the four rows
  *   mix      o_r    += p[c][r] (v_c + label_c)     sums of the four rows stand in registers while columns pass by
  *   scatter  y_c    += sum_r p[c][r] x_r           sums of a few columns stand in registers while rows pass by
  *
- * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8).
- * A head's columns are a loop around them: slices of at most SLICE vectors. */
+ * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows
+ * from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8). A head's columns are a loop around them:
+ * slices of at most SLICE vectors. */
 #ifndef GSA_CPU_PANEL_H
 #define GSA_CPU_PANEL_H
 #include "kernels/cpu/attention/band.h"
@@ -21,8 +23,9 @@ enum {
 
 /* ---- score ------------------------------------------------------------------------------------------------------------------ */
 
-/* Four rows, transposed in quads: lane b of vector i is of row i ^ (b % 4). What the four vectors of sums have of one row so stands in lanes of
- * all of them, and one shuffle brings each into its place, where rows as they are would need two. */
+/* Four rows, transposed in quads: lane b of vector i is of row i ^ (b % 4). What the four vectors
+ * of sums have of one row so stands in lanes of all of them, and one shuffle brings each into its
+ * place, where rows as they are would need two. */
 typedef struct cpu_transposed {
     vec part[BCSR_DIM / LANES][STRIP];
 } cpu_transposed;
@@ -49,7 +52,8 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[STRIP])
     return vec_add(vec_add(sum[0], vec_swap_one(sum[1])), vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
 }
 
-/* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r. The rows stand in registers. */
+/* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r.
+ * The rows stand in registers. */
 CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled, int vectors,
                                    int whole, lanes end)
 {
@@ -65,7 +69,8 @@ CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r,
     return cpu_transposed_sum(sum);
 }
 
-/* sum[i] += what vector v of x[i], `labelled`: of x[i] + r[i], adds to the products of the four rows. */
+/* sum[i] += what vector v of x[i], `labelled`: of x[i] + r[i], adds to the products of the four
+ * rows. */
 CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q, int v, const float *const *x,
                                     const float *const *r, int columns, int labelled, int whole, lanes end)
 {
@@ -84,8 +89,8 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q
     }
 }
 
-/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at, to which r[label[i]] is added where `labelled`; at most MET columns, any head.
- * The rows stand in L1. */
+/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at, to which r[label[i]] is added where
+ * `labelled`; at most MET columns, any head. The rows stand in L1. */
 CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x, const uint16_t *place, int64_t at,
                                     const float *const *r, const uint16_t *label, int columns, int labelled, int32_t dim)
 {
@@ -123,7 +128,8 @@ static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, i
 
 /* ---- mix -------------------------------------------------------------------------------------------------------------------- */
 
-/* The next columns of a head whose sums stand in registers: at most MIXED vectors, of four two and two. */
+/* The next columns of a head whose sums stand in registers: at most MIXED vectors, of four two and
+ * two. */
 static inline cpu_cut cpu_mix_cut(int32_t dim, int32_t from)
 {
     if (LANES == 16) return cpu_cut_at(dim, from);
@@ -140,8 +146,8 @@ typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of
     int64_t at;
 } cpu_mixing;
 
-/* sum[r] += p[r] (x + label). At 16 lanes the four shares stand in registers while vectors pass by; at 8 the vectors while shares do, which needs
- * one register less and so all there are. */
+/* sum[r] += p[r] (x + label). At 16 lanes the four shares stand in registers while vectors pass
+ * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
 CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float *label, const float *p, int labelled,
                               int vectors, int whole, lanes end)
 {
@@ -165,7 +171,8 @@ CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float
     }
 }
 
-/* A head's columns from `from` on; `soon`, where there is one, is asked for a portion with each vector of shares. */
+/* A head's columns from `from` on; `soon`, where there is one, is asked for a portion with each
+ * vector of shares. */
 CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32_t from, cpu_soon *soon, int labelled,
                                int vectors, int whole, lanes end)
 {
@@ -193,7 +200,8 @@ typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r st
 
 enum { SCATTER_PLANES = 2 /* dK and dV: together they keep the registers full and waste fewer products on rows that read few columns */ };
 
-/* Columns c .. c+columns-1 of some planes from the rows in `bits`, `vectors` of them from column `from` of the head on. */
+/* Columns c .. c+columns-1 of some planes from the rows in `bits`, `vectors` of them from column
+ * `from` of the head on. */
 CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int64_t stride, int32_t c, int columns,
                                     unsigned bits, int32_t from, int found, int vectors, int whole, lanes end)
 {

@@ -1,9 +1,11 @@
-/* softmax.h - exponentials of scores, VEC_SOME vectors step by step together: alone each would wait for the one before. */
+/* softmax.h - exponentials of scores, VEC_SOME vectors step by step together: alone each would
+ * wait for the one before. */
 #ifndef GSA_CPU_SOFTMAX_H
 #define GSA_CPU_SOFTMAX_H
 #include "kernels/cpu/isa/vector.h"
 
-/* s <- exp(s - from) of so many vectors, `from` the largest of each lane's row; returns the sums, those of a row's quads in all of them. */
+/* s <- exp(s - from) of so many vectors, `from` the largest of each lane's row; returns the sums,
+ * those of a row's quads in all of them. */
 static inline vec cpu_exponents(float *s, int32_t vectors, vec from)
 {
     vec sum = vec_zero();
