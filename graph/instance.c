@@ -9,7 +9,7 @@ static const gsa_limits DEFAULT_LIMITS = { INT32_MAX, INT64_C(1) << 40, INT64_C(
 
 static gsa_status check_example(const gsa_schema *schema, const gsa_example *x, gsa_error *error)
 {
-    if (x->struct_size < sizeof *x)
+    if (x->struct_size < offsetof(gsa_example, column)) /* the tail came later */
         return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': the example's struct_size is %" PRIu32 ", expected %zu",
                         schema->id, x->struct_size, sizeof *x);
     if (x->length < 0 || x->memory_length < 0 || x->heads < 1)

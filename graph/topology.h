@@ -140,6 +140,8 @@ typedef struct gsa_example {
     const gsa_slice *text;       /* `length` tokens, or NULL (real-valued input, or a topology that promised BY_LENGTH)      */
     const int32_t *group;        /* sentence of each token, ascending, or NULL = all 0                                       */
     const int32_t *memory_group; /* likewise for the memory                                                                  */
+    const gsa_slice *const *column; /* [columns][length]: what stands beside each token, as create() asked for it (column.h) */
+    int32_t columns, zero;
 } gsa_example;
 
 typedef uint64_t gsa_node;

@@ -77,6 +77,8 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
     const gsa_slice *text; /* tokens of all examples, one after the other, or NULL */
     const int32_t *group;  /* likewise, ascending in an example; of a run's memory: what its pattern sees as memory_group */
     const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout; NULL: 0, 1, 2, ... */
+    const gsa_named_column *column; /* [columns] what patterns may ask for beside tokens */
+    int32_t columns, zero;
 } gsa_model_sequence;
 
 typedef struct gsa_model_batch gsa_model_batch;

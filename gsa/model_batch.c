@@ -96,7 +96,12 @@ static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache, con
     const gsa_model *m = batch->model;
     const gsa_model_place *run = &m->run[r];
     const gsa_model_sequence *own = &sequences[run->sequence];
-    gsa_sequences given = { .count = own->count, .length = own->length, .text = own->text, .group = own->group };
+    gsa_sequences given = { .count = own->count,
+                            .length = own->length,
+                            .text = own->text,
+                            .group = own->group,
+                            .column = own->column,
+                            .columns = own->columns };
     if (run->memory.run >= 0) {
         const gsa_model_place *read = &m->run[run->memory.run];
         const gsa_status status = measure_memory(batch, r, error);

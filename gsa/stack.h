@@ -51,6 +51,8 @@ typedef struct gsa_sequences {
     const gsa_slice *text;        /* tokens of all examples, one after the other, or NULL */
     const int32_t *group;         /* likewise, or NULL */
     const int32_t *memory_group;
+    const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the other: what patterns may ask for */
+    int32_t columns, zero;
 } gsa_sequences;
 
 typedef struct gsa_stack_batch gsa_stack_batch;

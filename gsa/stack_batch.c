@@ -63,6 +63,18 @@ static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa
     return GSA_OK;
 }
 
+/* One pattern's instance: with the columns that it asks for. */
+static gsa_status make_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_limits *limits,
+                                const gsa_sequences *seq, int64_t token, gsa_example example, gsa_instance **instance,
+                                gsa_error *error)
+{
+    const gsa_slice *column[GSA_COLUMNS_ASKED];
+    const gsa_status status = gsa_pattern_take(pattern, seq->column, seq->columns, token, column, error);
+    if (status != GSA_OK) return status;
+    example.columns = gsa_pattern_columns(pattern), example.column = column;
+    return gsa_pattern_instance(pattern, cache, &example, limits, 0, instance, error);
+}
+
 static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_sequences *seq, gsa_error *error)
 {
@@ -78,8 +90,8 @@ static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const
                                       .group = seq->group ? seq->group + token : NULL,
                                       .memory_group = seq->memory_group ? seq->memory_group + memory : NULL };
         for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
-            status = gsa_pattern_instance(stack->parts[p].pattern, cache, &example, limits, 0,
-                                          &batch->instances[(size_t)p * (size_t)batch->room + (size_t)e], error);
+            status = make_instance(stack->parts[p].pattern, cache, limits, seq, token, example,
+                                   &batch->instances[(size_t)p * (size_t)batch->room + (size_t)e], error);
         if (status != GSA_OK) return gsa_fail_at(error, status, "example %d", e);
         status = same_counts(batch, e, error);
         batch->offset[e] = token;

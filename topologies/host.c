@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 #include "parts.h"
 
@@ -38,6 +39,28 @@ void gsa_host_starve(const gsa_host *host)
     if (host->alloc != host_alloc) return; /* another host's */
     gsa_hosting *hosting = host->host;
     if (hosting->creating) hosting->starved = 1;
+}
+
+/* The place of the column among those that the pattern asks for; one that it has asked for before keeps its own. */
+static int ask_column(const gsa_host *host, const char *name)
+{
+    if (host->alloc != host_alloc) return -1; /* another host's */
+    gsa_hosting *hosting = host->host;
+    int place = 0;
+    char sentence[160], shown[GSA_SHOWN];
+    if (!hosting->creating) return -1;
+    while (place < hosting->columns && name && strcmp(hosting->column[place], name) != 0) place++;
+    if (place < hosting->columns) return place;
+    snprintf(sentence, sizeof sentence, "asks for column %.60s, expected [a-z][a-z0-9_]*, at most %d of them",
+             gsa_word_show(name, shown), GSA_COLUMNS_ASKED);
+    if (!name || !gsa_word_ok(name) || place == GSA_COLUMNS_ASKED) return host->fail(host, sentence);
+    snprintf(hosting->column[hosting->columns++], sizeof *hosting->column, "%s", name);
+    return place;
+}
+
+gsa_column_service gsa_column_service_of(void)
+{
+    return (gsa_column_service){ .struct_size = sizeof(gsa_column_service), .ask = ask_column };
 }
 
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry)

@@ -166,6 +166,9 @@ gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id, cons
     gsa_status status = read_settings(p, settings, count, error);
     if (status == GSA_OK) status = create_self(p, error);
     if (status == GSA_OK) status = gsa_schema_create(p->system, topology, p->self, &p->schema, error);
+    if (status == GSA_OK && p->hosting.columns && gsa_schema_flags(p->schema) & GSA_BY_LENGTH)
+        status = gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' reads columns of the data and promises GSA_BY_LENGTH",
+                          topology->id);
     if (status == GSA_OK) status = make_text(p, error);
     if (status == GSA_OK) *pattern = p;
     else gsa_pattern_release(p);
@@ -221,9 +224,46 @@ int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, siz
     return param ? gsa_param_format(param, pattern->values[index], out, size) : snprintf(out, size, "%s", "");
 }
 
+int gsa_pattern_columns(const gsa_pattern *pattern)
+{
+    return pattern->hosting.columns;
+}
+
+const char *gsa_pattern_column(const gsa_pattern *pattern, int place)
+{
+    return place >= 0 && place < pattern->hosting.columns ? pattern->hosting.column[place] : NULL;
+}
+
+static gsa_status missing(const gsa_pattern *pattern, int place, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "topology '%s' reads a column '%s' beside each token, and this input has none of that name (in recipes: "
+                    "data.side)",
+                    pattern->topology->id, pattern->hosting.column[place]);
+}
+
+gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count, int64_t first,
+                            const gsa_slice **place, gsa_error *error)
+{
+    for (int p = 0; p < pattern->hosting.columns; p++) {
+        int i = 0;
+        while (i < count && strcmp(columns[i].name, pattern->hosting.column[p]) != 0) i++;
+        if (i == count || !columns[i].value) return missing(pattern, p, error);
+        place[p] = columns[i].value + first;
+    }
+    return GSA_OK;
+}
+
+/* 1: the example has what was asked for; older callers know of no columns. */
+static int has_columns(const gsa_pattern *pattern, const gsa_example *x)
+{
+    return x->struct_size >= sizeof *x && x->columns >= pattern->hosting.columns && x->column;
+}
+
 gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_example *example,
                                 const gsa_limits *limits, int inspect, gsa_instance **instance, gsa_error *error)
 {
+    if (pattern->hosting.columns && example->length > 0 && !has_columns(pattern, example)) return missing(pattern, 0, error);
     if (cache && !inspect) /* cached instances hold no places */
         return gsa_cache_get(cache, pattern->schema, pattern->topology, pattern->self, example, limits, instance, error);
     return gsa_instance_create(pattern->system, pattern->schema, pattern->topology, pattern->self, example, limits, inspect,

@@ -1,6 +1,7 @@
 /* pattern.h - a topology with its parameters set: created, described, ready to emit. Immutable, reference-counted. */
 #ifndef GSA_PATTERN_H
 #define GSA_PATTERN_H
+#include "graph/column.h"
 #include "graph/instance.h"
 #include "registry.h"
 
@@ -11,6 +12,12 @@ extern "C" {
 typedef struct gsa_setting { /* one "key=value" as text, borrowed */
     const char *key, *value;
 } gsa_setting;
+
+/* What stands beside tokens in the data, by name: a value for each. */
+typedef struct gsa_named_column {
+    const char *name;
+    const gsa_slice *value;
+} gsa_named_column;
 
 typedef struct gsa_pattern gsa_pattern;
 
@@ -30,6 +37,14 @@ const void *gsa_pattern_self(const gsa_pattern *pattern);
 const char *gsa_pattern_text(const gsa_pattern *pattern);
 /* The value of parameter `index` as canonical text ("0.5", "clip"), snprintf-like. */
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size);
+
+/* Names of the columns that its topology asked for (graph/column.h), in that order: what its examples' `column` must hold. */
+int gsa_pattern_columns(const gsa_pattern *pattern);
+const char *gsa_pattern_column(const gsa_pattern *pattern, int place);
+/* Puts them together from columns that are there, from token `first` on: `place` [GSA_COLUMNS_ASKED] is what example.column may be.
+ * GSA_ERR_ARGUMENT where one is not there: the sentence names it and those that are. */
+gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count, int64_t first,
+                            const gsa_slice **place, gsa_error *error);
 
 /* Builds the example's instance: through the cache where it is not NULL, unless `inspect` asks for places (a cached
  * instance holds none). */

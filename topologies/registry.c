@@ -12,7 +12,9 @@ gsa_status gsa_registry_create(const gsa_system *system, gsa_registry **registry
     if (!r) return gsa_out_of_memory(error, "the registry of topologies", sizeof *r);
     r->system = system;
     r->lexicon = gsa_lexicon_service_of(system);
+    r->column = gsa_column_service_of();
     gsa_status status = gsa_registry_offer(r, GSA_LEXICON_SERVICE, &r->lexicon, error);
+    if (status == GSA_OK) status = gsa_registry_offer(r, GSA_COLUMN_SERVICE, &r->column, error);
     for (int i = 0; gsa_builtin[i] && status == GSA_OK; i++)
         status = gsa_registry_insert(r, &(gsa_entry){ gsa_builtin[i], "built-in", NULL }, error);
     if (status != GSA_OK) {

@@ -82,7 +82,13 @@ static gsa_status make_instance(gsa_looker *l, int sheet, const gsa_example *exa
             l->sheets[sheet].instance = l->sheets[before].instance;
             return GSA_OK;
         }
-    const gsa_status status = gsa_pattern_instance(l->pattern[sheet], NULL, example, NULL, 1, &l->instance[sheet], error);
+    const gsa_minibatch_sequence *from = &l->session.batch.sequence[0];
+    const gsa_slice *column[GSA_COLUMNS_ASKED];
+    gsa_example own = *example;
+    gsa_status status = gsa_pattern_take(l->pattern[sheet], from->column, from->sides, 0, column, error);
+    if (status != GSA_OK) return status;
+    own.columns = gsa_pattern_columns(l->pattern[sheet]), own.column = column;
+    status = gsa_pattern_instance(l->pattern[sheet], NULL, &own, NULL, 1, &l->instance[sheet], error);
     l->sheets[sheet].instance = l->instance[sheet];
     return status;
 }

@@ -41,7 +41,7 @@ gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32
     else whole = whole && HOLD(s, feature, 3, features);
     if (!whole) return gsa_out_of_memory(error, "a batch", width ? features * 4 : tokens * 20);
     for (int32_t i = 0; i < count; i++) s->number[i] = batch->first + i;
-    s->count = count, s->tokens = tokens, s->grouped = 0, batch->tokens += tokens;
+    s->count = count, s->tokens = tokens, s->grouped = 0, s->sides = 0, batch->tokens += tokens;
     return GSA_OK;
 }
 
@@ -84,6 +84,19 @@ gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *e
     return s->grouped ? GSA_OK : gsa_out_of_memory(error, "a batch", s->tokens * 4);
 }
 
+gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *name, gsa_error *error)
+{
+    gsa_minibatch_sequence *s = &batch->sequence[sequence];
+    if (s->sides == GSA_BATCH_SIDES)
+        return gsa_fail(error, GSA_ERR_LIMIT, "a sequence has more than %d columns beside its tokens", GSA_BATCH_SIDES);
+    void *at = s->side[s->sides];
+    const int ok = hold(batch->system, &at, &s->side_room[s->sides], s->tokens, sizeof(gsa_slice));
+    s->side[s->sides] = at;
+    if (!ok) return gsa_out_of_memory(error, "a batch", s->tokens * (int64_t)sizeof(gsa_slice));
+    s->column[s->sides++] = (gsa_named_column){ name, at };
+    return GSA_OK;
+}
+
 gsa_status gsa_minibatch_pick(gsa_minibatch *batch, gsa_error *error)
 {
     void *at;
@@ -111,6 +124,7 @@ void gsa_minibatch_release(gsa_minibatch *batch)
         gsa_release(batch->system, batch->sequence[s].type);
         gsa_release(batch->system, batch->sequence[s].group);
         gsa_release(batch->system, batch->sequence[s].text);
+        for (int c = 0; c < GSA_BATCH_SIDES; c++) gsa_release(batch->system, batch->sequence[s].side[c]);
         gsa_release(batch->system, batch->sequence[s].feature);
     }
     gsa_release(batch->system, batch->row);

@@ -2,9 +2,9 @@
 #ifndef GSA_MINIBATCH_H
 #define GSA_MINIBATCH_H
 #include "graph/system.h"
-#include "graph/topology.h"
+#include "topologies/pattern.h"
 
-enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3 };
+enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3, GSA_BATCH_SIDES = 8 };
 
 typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
     int32_t count;   /* examples: the batch's, or others (characters: one a word) */
@@ -16,6 +16,10 @@ typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, examp
     int32_t *type;   /* [tokens] of an input with types; NULL: it has none (gsa_minibatch_types) */
     int32_t *group;  /* [tokens] where grouped: which section each is of, ascending in an example; patterns may read it */
     gsa_slice *text; /* [tokens], with words */
+    gsa_slice *side[GSA_BATCH_SIDES];       /* [tokens] what stands beside them in the data (gsa_minibatch_side) */
+    gsa_named_column column[GSA_BATCH_SIDES]; /* the same with its names, which are the task's */
+    int32_t sides, zero;
+    int64_t side_room[GSA_BATCH_SIDES];
     float *feature;  /* [tokens, width], without */
     int64_t room[7];
 } gsa_minibatch_sequence;
@@ -51,6 +55,8 @@ gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gs
 gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error);
 /* Room for the groups of a sequence that has its size. Without this call it has none. */
 gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *error);
+/* Room for one more column beside the tokens of a sequence that has its size; `name` outlives the batch. */
+gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *name, gsa_error *error);
 /* Room for the rows that the head reads, of a batch whose targets have theirs. Without this call it reads all. */
 gsa_status gsa_minibatch_pick(gsa_minibatch *batch, gsa_error *error);
 /* Keeps which examples of which split the batch holds, for score and print. */

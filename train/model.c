@@ -296,7 +296,9 @@ gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch, gs
                                              .length = from->length,
                                              .text = m->reads_text ? from->text : NULL,
                                              .group = from->grouped ? from->group : NULL,
-                                             .number = from->number };
+                                             .number = from->number,
+                                             .column = from->column,
+                                             .columns = from->sides };
     }
     return gsa_model_batch_build(graph, m->cache, NULL, sequences, error);
 }

@@ -53,12 +53,7 @@ void world_set(world *w, gsa_tensor *x, uint64_t seed); /* random normal values 
 int64_t sum_of(const int32_t *length, int32_t count);
 /* An encoder on `source` and a decoder on `target` that reads it. */
 picture translator(const char *encoder, const char *decoder);
-#define SOURCE_AND_TARGET(l, m)                                                                                             \
-    {                                                                                                                       \
-        { GSA_COUNT(l), l, NULL, NULL, NULL },                                                                              \
-        {                                                                                                                   \
-            GSA_COUNT(m), m, NULL, NULL, NULL                                                                               \
-        }                                                                                                                   \
-    }
+#define SOURCE_AND_TARGET(l, m)                                                                    \
+    { { GSA_COUNT(l), l, NULL, NULL, NULL, NULL, 0, 0 }, { GSA_COUNT(m), m, NULL, NULL, NULL, NULL, 0, 0 } }
 
 #endif

@@ -116,15 +116,17 @@ static const struct {
     gsa_model_sequence s[2];
 } batches[] = {
     { "run 'decoder': sequence 'target' has 1 examples, but its memory, run 'encoder' on sequence 'source', has 2",
-      { { 2, length, NULL, NULL, NULL }, { 1, length, NULL, NULL, NULL } } },
-    { "sequence 'source': a batch of -1 examples", { { -1, length, NULL, NULL, NULL }, { 1, length, NULL, NULL, NULL } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 }, { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
+    { "sequence 'source': a batch of -1 examples",
+      { { -1, length, NULL, NULL, NULL, NULL, 0, 0 }, { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
     { "sequence 'target': a batch of 2 examples needs their lengths",
-      { { 2, length, NULL, NULL, NULL }, { 2, NULL, NULL, NULL, NULL } } },
-    { "run 'encoder': example 1", { { 2, wrong, NULL, NULL, NULL }, { 2, length, NULL, NULL, NULL } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 }, { 2, NULL, NULL, NULL, NULL, NULL, 0, 0 } } },
+    { "run 'encoder': example 1",
+      { { 2, wrong, NULL, NULL, NULL, NULL, 0, 0 }, { 2, length, NULL, NULL, NULL, NULL, 0, 0 } } },
     { "sequence 'source', example 1: its number -1 must be from 0 to 67108863",
-      { { 2, length, NULL, NULL, early }, { 2, length, NULL, NULL, NULL } } },
+      { { 2, length, NULL, NULL, early, NULL, 0, 0 }, { 2, length, NULL, NULL, NULL, NULL, 0, 0 } } },
     { "sequence 'target', example 1: its number 67108864 must",
-      { { 2, length, NULL, NULL, NULL }, { 2, length, NULL, NULL, late } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 }, { 2, length, NULL, NULL, late, NULL, 0, 0 } } },
 };
 
 START_TEST(a_batch_that_does_not_fit_is_refused)

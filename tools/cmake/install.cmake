@@ -11,7 +11,7 @@ foreach(header IN LISTS GSA_PUBLIC_HEADERS)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa/${folder})
 endforeach()
-install(FILES graph/topology.h graph/lexicon.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa)
+install(FILES graph/topology.h graph/lexicon.h graph/column.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa)
 
 # ---- libgsa: all floors in one shared library, which exports the names of the public headers alone, and
 # in one archive. Programs of the project link the floors themselves, which are not installed.

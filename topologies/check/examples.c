@@ -183,9 +183,30 @@ static gsa_status make_text(gsa_checking *c, int kind, int32_t length, gsa_error
     return GSA_OK;
 }
 
+/* As heads of dependencies are numbered: 0 is the root, i the i-th token; each has an earlier one, which makes a tree. */
+static gsa_status make_beside(gsa_checking *c, int32_t length, gsa_error *error)
+{
+    const int columns = gsa_pattern_columns(c->pattern);
+    if (columns == 0 || length <= c->beside_room) return GSA_OK;
+    char(*digits)[12] = gsa_resize(c->system, c->digits, (size_t)length, sizeof *digits);
+    if (digits) c->digits = digits;
+    gsa_slice *beside = digits ? gsa_resize(c->system, c->beside, (size_t)length, sizeof *beside) : NULL;
+    if (!beside) return gsa_out_of_memory(error, "an example", length * (int64_t)sizeof *beside);
+    for (int32_t t = 0; t < length; t++) {
+        const int bytes =
+            snprintf(digits[t], sizeof *digits, "%" PRIu64, gsa_random(11, (uint64_t)t, 0) % ((uint64_t)t + 1));
+        beside[t] = (gsa_slice){ digits[t], bytes };
+    }
+    c->beside = beside, c->beside_room = length;
+    for (int i = 0; i < columns; i++) c->column[i] = beside;
+    return GSA_OK;
+}
+
 void gsa_checking_end(gsa_checking *c)
 {
     gsa_release(c->system, c->group);
+    gsa_release(c->system, c->beside);
+    gsa_release(c->system, c->digits);
     for (int s = GSA_TEXT_WORDS; s < GSA_TEXT_OWN; s++) gsa_release(c->system, c->text[s]);
 }
 
@@ -197,6 +218,7 @@ gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_exa
     const int32_t room = longest > GSA_CHECK_TEXT_MOST ? longest : GSA_CHECK_TEXT_MOST;
     gsa_status status = trial->grouped ? make_groups(c, room, error) : GSA_OK;
     if (status == GSA_OK) status = make_text(c, trial->text, room, error);
+    if (status == GSA_OK) status = make_beside(c, room, error);
     if (status != GSA_OK) return status;
     *example = (gsa_example){ .struct_size = sizeof *example,
                               .length = trial->length,
@@ -206,7 +228,9 @@ gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_exa
                                       : trial->text               ? c->text[trial->text]
                                                                   : NULL,
                               .group = trial->grouped ? c->group : NULL,
-                              .memory_group = trial->grouped ? c->group : NULL };
+                              .memory_group = trial->grouped ? c->group : NULL,
+                              .column = c->column,
+                              .columns = gsa_pattern_columns(c->pattern) };
     return GSA_OK;
 }
 

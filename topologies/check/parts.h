@@ -29,6 +29,11 @@ typedef struct gsa_checking {
     int32_t room[GSA_TEXT_OWN];
     gsa_slice *text[GSA_TEXT_OWN];
     int32_t *group;
+    /* [beside_room] what stands beside each token, in every column that is asked for: of token i a number of 0 to i */
+    int32_t beside_room;
+    gsa_slice *beside;
+    char (*digits)[12];
+    const gsa_slice *column[GSA_COLUMNS_ASKED];
 } gsa_checking;
 
 enum { GSA_NODE_NAME = 96 };

@@ -215,7 +215,9 @@ static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs
 /* What may be concluded of a pattern that promises nothing and never differed. */
 static void advise(const gsa_checking *c, gsa_finding *finding)
 {
-    if (!c->reads_text)
+    if (gsa_pattern_columns(c->pattern))
+        gsa_found(finding, GSA_VERDICT_NOT_PROMISED, "it reads columns of the data, of which one kind was made up: numbers");
+    else if (!c->reads_text)
         gsa_found(finding, GSA_VERDICT_NOT_PROMISED,
                   "but no text and no groups changed an edge: promise it, and it is cached");
     else if (c->options.n_texts == 0)

@@ -1,5 +1,6 @@
 #include "train/data/columns.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
 
@@ -60,4 +61,37 @@ gsa_status gsa_columns_read(const char *text, const char *const *names, int role
                         gsa_word_show(name, shown), all);
     }
     return gsa_columns_check(columns, names, roles, "data.columns", error);
+}
+
+/* "head:7": a name and a column that is not 0. */
+static int read_side(gsa_slice part, gsa_sides *sides)
+{
+    char text[GSA_WORD_LIMIT + 16], *end, *name = sides->name[sides->count];
+    if (part.bytes >= (int64_t)sizeof text) return 0;
+    snprintf(text, sizeof text, "%.*s", (int)part.bytes, part.at);
+    char *colon = strchr(text, ':');
+    if (!colon || colon[1] == 0 || strspn(colon + 1, "-0123456789") != strlen(colon + 1)) return 0;
+    *colon = 0;
+    const long column = strtol(colon + 1, &end, 10);
+    if (*end || column == 0 || column < -GSA_COLUMNS || column > GSA_COLUMNS || !gsa_word_ok(text)) return 0;
+    memcpy(name, text, strlen(text) + 1); /* gsa_word_ok: it fits */
+    for (int32_t i = 0; i < sides->count; i++)
+        if (strcmp(sides->name[i], name) == 0) return 0;
+    sides->column[sides->count++] = (int32_t)column;
+    return 1;
+}
+
+gsa_status gsa_sides_read(const char *text, gsa_sides *sides, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    gsa_slice part[GSA_COLUMNS];
+    *sides = (gsa_sides){ 0 };
+    if (!*text) return GSA_OK;
+    const int count = gsa_columns_split(text, (int64_t)strlen(text), ',', part);
+    for (int i = 0; i < count && count <= GSA_BESIDE; i++)
+        if (!read_side(part[i], sides)) break;
+    if (count >= 1 && sides->count == count) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "data.side is %s, expected at most %d columns with names, each once, as head:7,type:-1",
+                    gsa_word_show(text, shown), GSA_BESIDE);
 }

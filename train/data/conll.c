@@ -77,6 +77,17 @@ static gsa_status check_field(const reader *r, const char *what, gsa_slice field
     return GSA_OK;
 }
 
+static gsa_status hold_sides(reader *r, int64_t room, gsa_error *error)
+{
+    gsa_conll *conll = r->conll;
+    for (int32_t i = 0; i < r->options->sides; i++) {
+        gsa_slice *side = gsa_resize(conll->system, conll->side[i], (size_t)room, sizeof *side);
+        if (!side) return gsa_out_of_memory(error, conll->path, room * (int64_t)sizeof *side);
+        conll->side[i] = side;
+    }
+    return GSA_OK;
+}
+
 static gsa_status add_token(reader *r, gsa_slice word, gsa_slice tag, gsa_error *error)
 {
     gsa_conll *conll = r->conll;
@@ -91,7 +102,10 @@ static gsa_status add_token(reader *r, gsa_slice word, gsa_slice tag, gsa_error 
         if (words) conll->word = words;
         void *tags = words ? gsa_resize(conll->system, conll->tag, (size_t)room, sizeof *conll->tag) : NULL;
         if (!tags) return gsa_out_of_memory(error, conll->path, room * (int64_t)sizeof(gsa_slice));
-        conll->tag = tags, conll->token_room = room;
+        conll->tag = tags;
+        status = hold_sides(r, room, error);
+        if (status != GSA_OK) return status;
+        conll->token_room = room;
     }
     conll->line[conll->tokens] = r->lines.number;
     conll->word[conll->tokens] = word, conll->tag[conll->tokens++] = tag;
@@ -165,7 +179,10 @@ static gsa_status read_columns(reader *r, gsa_slice line, gsa_error *error)
     gsa_status status = count_columns(r, line, error);
     if (status == GSA_OK) status = pick(r, line, "token", word_at, &word, error);
     if (status == GSA_OK && !r->options->untagged) status = pick(r, line, "tag", tag_at, &tag, error);
-    return status == GSA_OK ? add_token(r, word, tag, error) : status;
+    if (status == GSA_OK) status = add_token(r, word, tag, error);
+    for (int32_t i = 0; i < r->options->sides && status == GSA_OK; i++)
+        status = pick(r, line, "one of data.side", r->options->side[i], &r->conll->side[i][r->conll->tokens - 1], error);
+    return status;
 }
 
 /* ---- CoNLL-U ----------------------------------------------------------------------------------------------------------- */
@@ -215,6 +232,7 @@ static gsa_status read_u(reader *r, gsa_slice line, gsa_error *error)
 static gsa_status read_chars(reader *r, gsa_slice line, gsa_error *error)
 {
     int64_t split = line.bytes;
+    if (r->options->sides) return fail(r, error, "the file has no columns beside token and tag, and data.side names some");
     while (split > 0 && !is_blank(line.at[split - 1])) split--;
     if (r->options->untagged) {
         const int whole = split < 2 || split == line.bytes;
@@ -291,6 +309,8 @@ void gsa_conll_compact(gsa_conll *conll, const uint8_t *drop)
             memmove(conll->line + tokens, conll->line + first, (size_t)count * sizeof *conll->line);
             memmove(conll->word + tokens, conll->word + first, (size_t)count * sizeof *conll->word);
             memmove(conll->tag + tokens, conll->tag + first, (size_t)count * sizeof *conll->tag);
+            for (int i = 0; i < GSA_BESIDE && conll->side[i]; i++)
+                memmove(conll->side[i] + tokens, conll->side[i] + first, (size_t)count * sizeof *conll->tag);
             tokens += count;
             conll->offset[++kept] = tokens;
             if (count > conll->longest) conll->longest = count;
@@ -306,6 +326,7 @@ void gsa_conll_release(gsa_conll *conll)
     gsa_release(conll->system, conll->line);
     gsa_release(conll->system, conll->word);
     gsa_release(conll->system, conll->tag);
+    for (int i = 0; i < GSA_BESIDE; i++) gsa_release(conll->system, conll->side[i]);
     gsa_release(conll->system, conll->bytes);
     gsa_release(conll->system, conll->path);
     *conll = (gsa_conll){ 0 };

@@ -9,6 +9,7 @@
 #define GSA_CONLL_H
 #include "graph/system.h"
 #include "graph/topology.h"
+#include "train/data/columns.h"
 #include "train/data/encoding.h"
 
 /* auto: conllu where the first line looks so, else conll */
@@ -20,7 +21,8 @@ typedef struct gsa_conll_options {
     int32_t word;     /* column of the token: 1 the first, -1 the last; 0: 1, in conllu 2 */
     int32_t tag;      /* column of the tag; 0: -1, in conllu 4 */
     int32_t untagged; /* tags are not there, or not read: every tag is empty */
-    int32_t zero;
+    int32_t sides;    /* columns beside the token that are kept, too; none in `chars` */
+    int32_t side[GSA_BESIDE];
 } gsa_conll_options;
 
 typedef struct gsa_conll {
@@ -32,6 +34,7 @@ typedef struct gsa_conll {
     int64_t *offset;      /* [sentences+1]: first token */
     int64_t *line;        /* [tokens] */
     gsa_slice *word, *tag; /* [tokens] */
+    gsa_slice *side[GSA_BESIDE]; /* [tokens] of the options' columns; NULL: no file said them */
     int64_t longest;      /* tokens of the longest sentence */
 } gsa_conll;
 

@@ -25,9 +25,9 @@ static const struct {
     { TEXTS, " data.escapes data.subtrees data.phrase_min data.unique " },
     { PAIRS, " task.features " },
     { NODES, " data.features data.normalize " },
-    { TAGGING,
-      " task.head task.legal task.scheme model.characters model.character_hidden model.character_heads"
-      " model.character_max model.character_dropout data.word data.tag data.scheme data.zero_digits data.capitals " },
+    { TAGGING, " task.head task.legal task.scheme model.characters model.character_hidden model.character_heads"
+               " model.character_max model.character_dropout data.word data.tag data.side data.scheme data.zero_digits "
+               "data.capitals " },
     { SPANS, " task.scorer task.match data.answer_max " },
     { LANGUAGE, " task.aux data.split data.context data.max_words " },
     { TRANSLATION, " model.decoder data.source data.target data.bpe data.bpe_codes data.documents"

@@ -111,6 +111,8 @@
         "tsv and csv: what stands where, - for what is passed over; json: fields, as label=category,text=headline. Text classification: label and text; none: label,text. "        \
         "Sentence pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "                  \
         "id,split,label,features")                                                       \
+    KEY(data, side, PATH, 0, 0, NULL, "",                                                                                   \
+        "tagging: columns beside the token that patterns may ask for, with their names, as head:7,type:8; -1 is the last") \
     KEY(data, features, INT, 0, 1 << 24, NULL, "0", "nodes: columns of their features; 0: as the data says")                \
     KEY(data, normalize, BOOL, 0, 0, NULL, "0", "nodes: divide the features of each by their sum")                          \
     KEY(data, header, BOOL, 0, 0, NULL, "0", "tsv: the first line names the columns")                                       \

@@ -47,13 +47,16 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
                                                   .tag = (int32_t)v->data_tag },
                                        .lower = (int32_t)v->data_lower,
                                        .zero_digits = (int32_t)v->data_zero_digits };
+    gsa_status status = gsa_sides_read(v->data_side, &t->sides, error);
+    t->options.conll.sides = t->sides.count;
+    memcpy(t->options.conll.side, t->sides.column, sizeof t->sides.column);
     t->crf = v->task_head == GSA_TAG_HEAD_CRF, t->legal = (int32_t)v->task_legal;
     t->tokens = v->data_format == GSA_TEXT_CHARS ? GSA_TOKENS_CHARS : (int32_t)v->data_tokens;
     t->capitals = (int32_t)v->data_capitals;
     if (gsa_recipe_characters(v))
         t->character_max = (int32_t)v->model_character_max, t->character_width = (int32_t)v->model_character_hidden;
     t->beside = t->character_width + (t->capitals ? CAPITAL_COLUMNS : 0);
-    const gsa_status status = gsa_tagging_open(t, o, error);
+    if (status == GSA_OK) status = gsa_tagging_open(t, o, error);
     if (status != GSA_OK) destroy(t);
     else *self = t;
     return status;
@@ -145,6 +148,23 @@ static gsa_status prepare(void *self, gsa_learner *m, gsa_error *error)
 
 /* ---- a batch ------------------------------------------------------------------------------------------------------------------- */
 
+/* Where the file has them: running text has none. */
+static gsa_status fill_sides(const tag_task *t, int split, const int64_t *example, int32_t count, gsa_minibatch *batch,
+                             gsa_error *error)
+{
+    const gsa_conll *c = &t->split[split].conll;
+    gsa_status status = GSA_OK;
+    for (int32_t s = 0; s < t->sides.count && c->side[s] && status == GSA_OK; s++) {
+        status = gsa_minibatch_side(batch, TAG_WORDS, t->sides.name[s], error);
+        for (int64_t i = 0, at = 0; i < count && status == GSA_OK; i++) {
+            const int64_t first = c->offset[example[i]], length = t->length[split][example[i]];
+            memcpy(batch->sequence[TAG_WORDS].side[s] + at, c->side[s] + first, (size_t)length * sizeof(gsa_slice));
+            at += length;
+        }
+    }
+    return status;
+}
+
 static gsa_status fill_words(const tag_task *t, int split, const int64_t *example, int32_t count, gsa_minibatch *batch,
                              gsa_error *error)
 {
@@ -166,7 +186,7 @@ static gsa_status fill_words(const tag_task *t, int split, const int64_t *exampl
         for (int64_t k = 0; k < length; k++) batch->note[TAG_TOKEN][tokens + k] = (int32_t)(first + k);
         tokens += length;
     }
-    return GSA_OK;
+    return fill_sides(t, split, example, count, batch, error);
 }
 
 static gsa_status fill_characters(tag_task *t, int split, gsa_minibatch *batch, gsa_error *error)
