@@ -6,6 +6,7 @@
 #include "kernels/profile.h"
 #include "train/score/outcomes.h"
 #include "train/data/plain.h"
+#include "train/leftovers.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -155,6 +156,7 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     gsa_status status = gsa_make_folders(t->system, t->folder, error);
     if (status == GSA_OK) status = lock_folder(t, t->folder, error);
     if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
+    if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
     if (status == GSA_OK) status = write_config(t, error);
     char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "log.jsonl", error) : NULL;
     if (!path) return status == GSA_OK ? GSA_ERR_MEMORY : status;

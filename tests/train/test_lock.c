@@ -10,6 +10,7 @@
 #include "gsa/scratch.h"
 #include "rig.h"
 #include "support/suite.h"
+#include "train/leftovers.h"
 #include "train/lock.h"
 #include "train/mean.h"
 #include "train/runs/results.h"
@@ -129,6 +130,23 @@ START_TEST(what_is_no_lock_is_left_alone)
     gsa_put_file(path, "4711\n", 5); /* of a process that was killed */
     ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
     gsa_lock_release(&lock);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+START_TEST(what_a_kill_left_is_removed)
+{
+    static const char *const names[] = { "config.ini.tmp-0a1b",  "log.jsonl.tmp-ffff", "curve.svg.tmp-1234",
+                                         "result.json.tmp-0000", "notes.tmp-0a1b",     "config.ini.tmp-0A1B",
+                                         "config.ini.tmp-0a1bc" };
+    gsa_scratch s;
+    gsa_scratch_open(&s);
+    for (int i = 0; i < GSA_COUNT(names); i++) gsa_put_file(gsa_scratch_path(&s, "%s", names[i]), "x", 1);
+    ck_assert_int_eq(symlink("notes.tmp-0a1b", gsa_scratch_path(&s, "log.jsonl.tmp-1111")), 0);
+    ck_assert_int_eq(gsa_remove_leftovers(gsa_system_default(), s.folder, NULL), GSA_OK);
+    for (int i = 0; i < GSA_COUNT(names); i++)
+        ck_assert_msg(gsa_exists(gsa_scratch_path(&s, "%s", names[i])) == (i >= 4), "%s", names[i]);
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&s, "log.jsonl.tmp-1111")), 1);
     gsa_scratch_close(&s);
 }
 END_TEST
@@ -276,9 +294,13 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test folders[] = { GSA_TEST(one_at_a_time),     GSA_TEST(what_is_no_lock_is_left_alone),
-                                        GSA_TEST(a_lock_may_vanish), GSA_TEST(many_come_and_go),
-                                        GSA_TEST(runs_are_refused),  GSA_TEST(a_mean_is_written_alone) };
+    static const gsa_test folders[] = { GSA_TEST(one_at_a_time),
+                                        GSA_TEST(what_is_no_lock_is_left_alone),
+                                        GSA_TEST(what_a_kill_left_is_removed),
+                                        GSA_TEST(a_lock_may_vanish),
+                                        GSA_TEST(many_come_and_go),
+                                        GSA_TEST(runs_are_refused),
+                                        GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
     static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
     return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);
