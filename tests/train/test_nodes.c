@@ -208,9 +208,14 @@ START_TEST(evaluation_and_prediction)
     ck_assert_int_eq(node, 2 * PAIRS);
     free(lines);
     gsa_release(gsa_system_default(), r.result);
+    o.report = out;
     ck_assert_msg(gsa_evaluate(NULL, &o, &r.result, &r.error) == GSA_OK, "%s", r.error.text);
     ck_assert_double_eq(rig_number(&r, "test_accuracy"), 1);
     ck_assert_double_eq(rig_number(&r, "test_examples"), 20);
+    char *report = gsa_get_file(out, &bytes), *test = strstr(report, "test: accuracy 1, ");
+    ck_assert_msg(test && strstr(test, "    accuracy                         1.0000\n"), "%s", report);
+    ck_assert_msg(strstr(test, "weighted avg     1.0000    1.0000    1.0000        20\n"), "%s", report);
+    free(report);
     rig_close(&r);
 }
 END_TEST

@@ -415,6 +415,20 @@ static gsa_apply_options applied(world *w, const char *model, const char *const 
     };
 }
 
+/* The report's BLEU is the result's, and a sentence among the worst is told with its source and reference. */
+static void check_report(const char *path, double bleu)
+{
+    json_t *report = json_load_file(path, 0, NULL);
+    const json_t *test = json_object_get(json_object_get(report, "splits"), "test");
+    const json_t *score = json_object_get(json_object_get(test, "bleu"), "score");
+    const json_t *one = json_array_get(json_object_get(test, "worst"), 0);
+    ck_assert_double_eq_tol(json_number_value(score), bleu, 1e-5);
+    for (int i = 0; one && i < 3; i++)
+        ck_assert(json_is_string(json_object_get(one, ((const char *[]){ "source", "reference", "translation" })[i])));
+    ck_assert(json_is_array(json_object_get(test, "worst")));
+    json_decref(report);
+}
+
 /* Translations of a file are in its order, and an evaluation sees the same ones. */
 static void check_applied(world *w, const char *run, const char *pieces)
 {
@@ -423,10 +437,14 @@ static void check_applied(world *w, const char *run, const char *pieces)
     put(w, "few.a", "alpha bravo hotel echo\n\nhotel\ngolf golf echo\n", NULL, NULL);
     put(w, "few.b", "echo hotel bravo alpha\n\nhotel\necho golf golf\n", test, "data.test");
     snprintf(input, sizeof input, "%s/few.a", w->scratch.folder);
-    snprintf(output, sizeof output, "%s/out", w->scratch.folder);
     const char *set[] = { "data.dev=", test };
     gsa_apply_options options = applied(w, run, set, 2);
+    snprintf(output, sizeof output, "%s/report.json", w->scratch.folder);
+    options.json = output;
     ck_assert_msg(gsa_evaluate(NULL, &options, &evaluated, &w->error) == GSA_OK, "%s", w->error.text);
+    check_report(output, number(evaluated, "test_bleu"));
+    options.json = NULL;
+    snprintf(output, sizeof output, "%s/out", w->scratch.folder);
     options.input = input, options.output = output;
     ck_assert_msg(gsa_predict(NULL, &options, &w->error) == GSA_OK, "%s", w->error.text);
     char *lines = gsa_get_file(output, &bytes);
