@@ -237,10 +237,10 @@ struct gsa_backend {
 gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
 
 /* The fast CPU backend (float): ref's table, of it what pays in kernels for vectors (kernels/cpu/). `level` forces one kind of vectors, as
- * tests do: one that this build or this machine lacks is GSA_ERR_ARGUMENT. Its name is "cpu (AVX-512)", "cpu (AVX2)" or, where there are
- * no such vectors, "cpu (plain C)", which is ref. Bits depend on the level, never on the threads. GSA_CPU_EMULATED is the kernels of
+ * tests do: one that this build or this machine lacks is GSA_ERR_ARGUMENT. Its name is "cpu (AVX-512)", "cpu (AVX2)", "cpu (NEON)" or, where
+ * there are no such vectors, "cpu (plain C)", which is ref. Bits depend on the level, never on the threads. GSA_CPU_EMULATED is the kernels of
  * AVX-512 by means of AVX2, slowly: a stand-in for tests, in builds that have tests, on machines without AVX-512; never the best. */
-enum gsa_cpu_level { GSA_CPU_BEST, GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+enum gsa_cpu_level { GSA_CPU_BEST, GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error);
 int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
 

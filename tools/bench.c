@@ -178,7 +178,7 @@ static const gsa_option options[] = {
     { "real", GSA_OPTION_CHOICE, "float|double", "float", NULL, 0, 0, "kernel: the numbers' type" },
     { "dropout", GSA_OPTION_TEXT, "P", "0", NULL, 0, 0, "kernel: the share of edges that attention drops" },
     { "against", GSA_OPTION_TEXTS, "DEVICE[/N]", NULL, NULL, 0, 0,
-      "kernel: measured in turn with --device; one of its, or cpu-plain, cpu-avx2, cpu-avx512, cuda-cusparse; "
+      "kernel: measured in turn with --device; one of its, or cpu-plain, cpu-avx2, cpu-avx512, cpu-neon, cuda-cusparse; "
       "N threads; repeatable" },
     { "lexicon", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "lexicon: a file with one word a line" },
     { "text", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0,

@@ -207,11 +207,8 @@ static int level_of(const char *device)
     static const struct {
         const char *name;
         int level;
-    } levels[] = { { "auto", GSA_CPU_BEST },
-                   { "cpu", GSA_CPU_BEST },
-                   { "cpu-plain", GSA_CPU_PLAIN },
-                   { "cpu-avx2", GSA_CPU_AVX2 },
-                   { "cpu-avx512", GSA_CPU_AVX512 } };
+    } levels[] = { { "auto", GSA_CPU_BEST },     { "cpu", GSA_CPU_BEST },          { "cpu-plain", GSA_CPU_PLAIN },
+                   { "cpu-avx2", GSA_CPU_AVX2 }, { "cpu-avx512", GSA_CPU_AVX512 }, { "cpu-neon", GSA_CPU_NEON } };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strcmp(device, levels[i].name) == 0) return levels[i].level;
     return -1;
@@ -363,7 +360,7 @@ static gsa_status open_side(gsa_kernel_case *one, gsa_error *error)
     const gsa_status status = gsa_backend_open(system, side->device, real, side->threads, &one->backend, error);
     if (status != GSA_ERR_ARGUMENT || !error) return status;
     const gsa_error why = *error;
-    return gsa_fail(error, status, "%s; --against also takes cpu-plain, cpu-avx2 and cpu-avx512", why.text);
+    return gsa_fail(error, status, "%s; --against also takes cpu-plain, cpu-avx2, cpu-avx512 and cpu-neon", why.text);
 }
 
 static gsa_status prepare(gsa_kernel_case *one, int32_t length, gsa_error *error)

@@ -8,6 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libigraph-dev libjansson-dev libutf8proc-dev)
 packages_test=(check libsubunit-dev g++ libxml2-utils python3-networkx)
 packages_package=(debhelper dpkg-dev fakeroot file lintian)
+packages_neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 packages_extra=(clang-format-14 shellcheck ninja-build)
 
 fail()
@@ -80,6 +81,23 @@ try_packages()
     (need_packages "$@") >/dev/null 2>&1 || echo "not available here, going on without: $*"
 }
 
+# unpack_arm64 FOLDER PACKAGE...: takes arm64 packages and unpacks them there, with their archives; the system is not changed.
+unpack_arm64()
+{
+    local folder=$1 options package
+    shift
+    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
+    rm -rf "$folder" && mkdir -p "$folder"/{lists,cache,packages} && folder=$(cd "$folder" && pwd)
+    options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State::lists=$folder/lists"
+        -o "Dir::Cache=$folder/cache" -o Dir::State::status=/dev/null -o APT::Sandbox::User=)
+    apt-get "${options[@]}" update >/dev/null 2>&1 || return 1
+    (cd "$folder/packages" && apt-get "${options[@]}" download "$@" >/dev/null 2>&1) || return 1
+    for package in "$folder"/packages/*.deb; do
+        dpkg -x "$package" "$folder/new" || return 1
+    done
+    find "$folder/new" -name '*.so' -delete && mv "$folder/new" "$folder/root" # the archives are linked
+}
+
 # CMake's word about CUDA, whose code takes longer to compile than all other: of the device that is here, or none.
 cuda_option()
 {
@@ -106,7 +124,8 @@ show_progress()
 
 # build PRESET FOLDER OPTION...: configures and builds, shows how far it is, and what went wrong. A new
 # folder is Ninja's, where it is: it keeps every core busy, and make waits at the end of each library. A
-# folder that is there stays what it is.
+# folder that is there stays what it is. Where build_target is set, only that is built.
+build_target=
 build()
 {
     local preset=$1 folder=$2 log
@@ -114,7 +133,7 @@ build()
     [ -e "$root/$folder/CMakeCache.txt" ] || [ -e "$root/$folder/Makefile" ] || ! command -v ninja >/dev/null || set -- -G Ninja "$@"
     log=$(mktemp)
     if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1 ||
-        ! (set -o pipefail; cd "$root" && cmake --build "$folder" -j "$(cores)" 2>&1 | show_progress "$log"); then
+        ! (set -o pipefail; cd "$root" && cmake --build "$folder" -j "$(cores)" ${build_target:+--target "$build_target"} 2>&1 | show_progress "$log"); then
         grep -E -A 6 'error:|CMake Error|undefined reference' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
         rm -f "$log"
         fail "the build failed (preset $preset)"

@@ -50,6 +50,10 @@ static int has_emulated(void)
 }
 #endif
 
+#if defined GSA_HAVE_NEON_LEVEL
+extern const gsa_cpu_probe gsa_cpu_neon_probe;
+#endif
+
 static int has_plain(void)
 {
     return 1;
@@ -71,6 +75,9 @@ static const struct {
 #if defined GSA_HAVE_EMULATED_LEVEL
     [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, fill_emulated, &gsa_cpu_emulated_probe },
 #endif
+#if defined GSA_HAVE_NEON_LEVEL
+    [GSA_CPU_NEON] = { "cpu (NEON)", has_plain, gsa_cpu_neon_fill, &gsa_cpu_neon_probe }, /* every aarch64 has it */
+#endif
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
@@ -82,8 +89,8 @@ int gsa_cpu_has(int level)
 
 static int best_level(void)
 {
-    int level = GSA_CPU_AVX512; /* never the emulated one */
-    while (!gsa_cpu_has(level)) level--;
+    int level = GSA_CPU_NEON;
+    while (level == GSA_CPU_EMULATED || !gsa_cpu_has(level)) level--;
     return level;
 }
 
@@ -95,9 +102,9 @@ const gsa_cpu_probe *gsa_cpu_probe_of(int level)
 
 gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error)
 {
-    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512", "AVX-512, emulated," };
-    if (level < GSA_CPU_BEST || level > GSA_CPU_EMULATED)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_EMULATED);
+    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512", "AVX-512, emulated,", "NEON" };
+    if (level < GSA_CPU_BEST || level > GSA_CPU_NEON)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_NEON);
     if (!gsa_cpu_has(level))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build",
                         words[level]);

@@ -9,6 +9,7 @@
 void gsa_cpu_avx2_fill(gsa_backend *b);
 void gsa_cpu_avx512_fill(gsa_backend *b);
 void gsa_cpu_emulated_fill(gsa_backend *b);
+void gsa_cpu_neon_fill(gsa_backend *b); /* over ref itself: NEON is what aarch64 compiles for */
 
 typedef struct gsa_cpu_formats { /* how many rows are worked on in which format (attention/attention.h) */
     int64_t row, ell, dia, bcsr, interval, gemm;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 40, LABELS = 5, LEVELS = 3 };
-static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+enum { NODES = 40, LABELS = 5, LEVELS = 4 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 static int32_t below(gsa_dice *dice, int64_t end)
 {
     return (int32_t)gsa_between(dice, 0, end - 1);

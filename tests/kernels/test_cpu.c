@@ -15,7 +15,8 @@ static const struct {
 } levels[] = { { GSA_CPU_PLAIN, "cpu (plain C)" },
                { GSA_CPU_AVX2, "cpu (AVX2)" },
                { GSA_CPU_AVX512, "cpu (AVX-512)" },
-               { GSA_CPU_EMULATED, "cpu (AVX-512, emulated)" } };
+               { GSA_CPU_EMULATED, "cpu (AVX-512, emulated)" },
+               { GSA_CPU_NEON, "cpu (NEON)" } };
 
 START_TEST(levels_have_names_and_refusals)
 {
@@ -37,9 +38,9 @@ START_TEST(levels_have_names_and_refusals)
     ck_assert_int_eq(gsa_backend_cpu(NULL, GSA_CPU_BEST, 1, &b, &error), GSA_OK);
     ck_assert_str_eq(b->name, levels[best > 0 ? best : 0].name);
     gsa_backend_release(b);
-    ck_assert_int_eq(gsa_backend_cpu(NULL, 5, 1, &b, &error), GSA_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.text, "level 5"));
-    ck_assert_int_eq(gsa_cpu_has(-1) + gsa_cpu_has(5), 0);
+    ck_assert_int_eq(gsa_backend_cpu(NULL, 6, 1, &b, &error), GSA_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.text, "level 6"));
+    ck_assert_int_eq(gsa_cpu_has(-1) + gsa_cpu_has(6), 0);
 }
 END_TEST
 
@@ -63,25 +64,32 @@ END_TEST
 
 /* ---- e^x -------------------------------------------------------------------------------------------------------------------- */
 
-#ifdef GSA_HAVE_X86_LEVELS
+#if defined GSA_HAVE_X86_LEVELS || defined GSA_HAVE_NEON_LEVEL
 void gsa_cpu_avx2_exp_probe(float *y, const float *x, int count);
 void gsa_cpu_avx512_exp_probe(float *y, const float *x, int count);
 void gsa_cpu_emulated_exp_probe(float *y, const float *x, int count);
 void gsa_cpu_avx2_log_probe(float *y, const float *x, int count);
 void gsa_cpu_avx512_log_probe(float *y, const float *x, int count);
 void gsa_cpu_emulated_log_probe(float *y, const float *x, int count);
+void gsa_cpu_neon_exp_probe(float *y, const float *x, int count);
+void gsa_cpu_neon_log_probe(float *y, const float *x, int count);
 
 static const struct {
     int level;
     void (*exp)(float *y, const float *x, int count);
     void (*log)(float *y, const float *x, int count);
 } probes[] = {
+#ifdef GSA_HAVE_X86_LEVELS
     { GSA_CPU_AVX2, gsa_cpu_avx2_exp_probe, gsa_cpu_avx2_log_probe },
+#endif
 #ifdef GSA_HAVE_AVX512_LEVEL
     { GSA_CPU_AVX512, gsa_cpu_avx512_exp_probe, gsa_cpu_avx512_log_probe },
 #endif
 #ifdef GSA_HAVE_EMULATED_LEVEL
     { GSA_CPU_EMULATED, gsa_cpu_emulated_exp_probe, gsa_cpu_emulated_log_probe },
+#endif
+#ifdef GSA_HAVE_NEON_LEVEL
+    { GSA_CPU_NEON, gsa_cpu_neon_exp_probe, gsa_cpu_neon_log_probe },
 #endif
 };
 

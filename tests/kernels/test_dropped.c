@@ -11,7 +11,8 @@
 
 enum { EXAMPLES = 2, NODES = 256, HEADS = 5, DIM = 256, WIDTH = HEADS * DIM, ROWS = EXAMPLES * NODES, COUNT = ROWS * WIDTH };
 
-static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED }, threads[] = { 1, 3 };
+static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON },
+                 threads[] = { 1, 3 };
 static const double rates[] = { 0.1, 0.9 };
 
 static int32_t at_least_0(int32_t x)

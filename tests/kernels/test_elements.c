@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 enum { LEVELS = GSA_COUNT(levels) };
 
 static gsa_backend *ref(void)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
-enum { HEADS = 20, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 3, MOST = 3 };
-static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+enum { HEADS = 20, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 4, MOST = 3 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
 typedef struct planes { /* of `heads` heads; parts[kind][example][source] */
     float *q, *dout, *out, *lse, *dq, *k[2], *v[2], *dk[2], *dv[2], *dr, *db;

@@ -11,7 +11,10 @@
 static const struct {
     const char *name;
     int level;
-} levels[] = { { "AVX2", GSA_CPU_AVX2 }, { "AVX-512", GSA_CPU_AVX512 }, { "AVX-512, emulated", GSA_CPU_EMULATED } };
+} levels[] = { { "AVX2", GSA_CPU_AVX2 },
+               { "AVX-512", GSA_CPU_AVX512 },
+               { "AVX-512, emulated", GSA_CPU_EMULATED },
+               { "NEON", GSA_CPU_NEON } };
 
 /* Where the two examples' sources begin. The first is longer than the segments that the forward pass is cut into. */
 static const int32_t start[] = { 0, 1500, 1840 };

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 120, ROWS = 37, LABELS = 5, LEVELS = 3 };
-static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+enum { NODES = 120, ROWS = 37, LABELS = 5, LEVELS = 4 };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 static const int dims[] = { 1, 3, 8, 10, 16, 17, 33, 48, 50, 63, 64, 65, 100, 128, 200, 256 };
 
 /* How sparse rows are, in per cent, and how edges are labelled. */

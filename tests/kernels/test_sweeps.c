@@ -12,7 +12,7 @@
 
 enum { LABELS = 5, EXAMPLES = 3, MOST_SOURCES = 1400, MOST_ROWS = 1040 /* of an example at most */ };
 
-static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
 /* How many rows read a range: one of each range in turn, again and again. */
 typedef struct reading {

@@ -14,9 +14,9 @@ enum {
     ROWS = 37,
     ALONE = 5, /* the row that reads the last source */
     LABELS = 5,
-    LEVELS = 3
+    LEVELS = 4
 };
-static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED };
+static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
 /* Runs of up to a tenth of `nodes` sources with holes of up to `hole` between them. `labelled`: one label a run. */
 static void make_rows(rig *r, int hole, int32_t nodes, int labelled)

@@ -199,12 +199,12 @@ gsa_status gsa_test_backend(const gsa_system *system, int real, int threads, gsa
     if (name == NULL || name[0] == 0 || strcmp(name, "ref") == 0)
         return gsa_backend_ref(system, real, threads, backend, error);
     if (strcmp(name, "guard") == 0) return gsa_backend_guard(system, real, threads, backend, error);
-    for (int level = GSA_CPU_PLAIN; level <= GSA_CPU_EMULATED; level++) {
-        static const char *const levels[] = { "best", "plain", "avx2", "avx512", "emulated" };
+    for (int level = GSA_CPU_PLAIN; level <= GSA_CPU_NEON; level++) {
+        static const char *const levels[] = { "best", "plain", "avx2", "avx512", "emulated", "neon" };
         if (strcmp(name, levels[level]) != 0) continue;
         return real == GSA_F32 ? gsa_backend_cpu(system, level, threads, backend, error)
                                : gsa_backend_ref(system, real, threads, backend, error);
     }
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "GSA_TEST_BACKEND=%s: expected ref, guard, plain, avx2, avx512 or emulated",
-                    name);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "GSA_TEST_BACKEND=%s: expected ref, guard, plain, avx2, avx512, emulated or neon", name);
 }

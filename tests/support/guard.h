@@ -12,7 +12,7 @@ extern "C" {
 gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
 
 /* The backend that the environment variable GSA_TEST_BACKEND names: "ref" (default), "guard", or a level of the cpu backend, "avx2" or
- * "avx512", "emulated" (in double: ref). */
+ * "avx512", "emulated", "neon" (in double: ref). */
 gsa_status gsa_test_backend(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
 
 #ifdef __cplusplus

@@ -48,6 +48,7 @@ static int gsa_machine_has(const char *backend)
     if (backend && strcmp(backend, "avx512") == 0) return wide;
     if (backend && strcmp(backend, "emulated") == 0) /* of AVX-512, where it is not there */
         return !wide && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (backend && strcmp(backend, "neon") == 0) return 0;
 #endif
     (void)backend;
     return 1;

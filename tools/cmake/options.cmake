@@ -10,7 +10,8 @@ set(CMAKE_C_FLAGS_RELEASE "-O3")    # assertions stay on: they guard contracts, 
 
 set(GSA_COMMIT "" CACHE STRING "The commit that results name, where the sources are a copy without git")
 option(GSA_WERROR "Warnings are errors" OFF)
-set(GSA_LEVELS "avx2;avx512" CACHE STRING "Levels of vectors that the cpu backend holds on x86-64: none, avx2, or avx2;avx512")
+set(GSA_LEVELS "avx2;avx512" CACHE STRING 
+  "Levels of vectors that the cpu backend holds on x86-64: none, avx2, or avx2;avx512; on aarch64 NEON, unless none")
 if(NOT GSA_LEVELS MATCHES "^(avx2(;avx512)?)?$")
   message(FATAL_ERROR "GSA_LEVELS is '${GSA_LEVELS}', expected nothing, avx2, or avx2;avx512")
 endif()

@@ -113,7 +113,7 @@ static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed
         for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, panel->wanted[i]);
     for (int32_t i = 0; i < count; i++) {
         float one = x->of[4 * panel->from[i] + i % 4];
-        __asm__("" : "+x"(one));
+        __asm__("" : VEC_REGISTER(one));
         x->more[i] = one;
     }
     return odd;

@@ -2,6 +2,7 @@
  * once would fill the machine's list of lines under way, and the work would stand until they are there. */
 #ifndef GSA_CPU_SOON_H
 #define GSA_CPU_SOON_H
+#include <stddef.h>
 #include "kernels/cpu/isa/vector.h"
 
 enum {

@@ -1,17 +1,25 @@
 /* vector.h - one vector of floats and what the kernels do with it. A kernel file is compiled once a level, with GSA_CPU_LANES 8
- * (AVX2, FMA) or 16 (AVX-512 F, VL, DQ, BW, or with GSA_CPU_EMULATES what stands for it).
+ * (AVX2, FMA) or 16 (AVX-512 F, VL, DQ, BW, or with GSA_CPU_EMULATES what stands for it), or
+ * with GSA_CPU_BY_NEON 8 lanes of NEON (vector_neon.h).
  *
  * `first` forms touch the first n lanes alone, 0 <= n <= LANES: rows of any width are read where they stand, nothing is padded. */
 #ifndef GSA_CPU_VECTOR_H
 #define GSA_CPU_VECTOR_H
 #include "kernels/cpu/isa/rename.h"
-#include <immintrin.h>
 #include <stdint.h>
+#if defined GSA_CPU_BY_NEON
+#define VEC_REGISTER(x) "+w"(x) /* for asm: a float in one of the vectors' registers */
+#else
+#include <immintrin.h>
+#define VEC_REGISTER(x) "+x"(x)
+#endif
 
 enum { LANES = GSA_CPU_LANES, QUADS = LANES / 4 /* groups of four lanes */ };
 
 #if defined GSA_CPU_EMULATES
 #include "kernels/cpu/isa/vector_emulated.h"
+#elif defined GSA_CPU_BY_NEON
+#include "kernels/cpu/isa/vector_neon.h"
 #elif GSA_CPU_LANES == 16
 typedef __m512 vec;
 typedef __mmask16 lanes; /* which lanes a `first` form touches */
@@ -216,13 +224,14 @@ static inline vec vec_quad(vec x, int quad)
 }
 #endif
 
+#if !defined GSA_CPU_BY_NEON
 static inline void vec_stream_end(void) { _mm_sfence(); }
 
 /* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a function that does nothing else for one
  * without effect and leaves out its calls. */
 static inline void vec_ask(const float *at) { __asm__ volatile("prefetcht1 %0" : : "m"(*at)); }
 
-#ifndef GSA_CPU_EMULATES
+#if !defined GSA_CPU_EMULATES
 /* x, read once: gcc reads it anew for each multiplication otherwise, and reading binds where each number is used a few times. */
 static inline vec vec_held(vec x)
 {
@@ -329,6 +338,7 @@ static inline void vec_put_quads(float *const at[QUADS], vec x)
 
 /* y[0 .. 3] += x[0 .. 3]. */
 static inline void vec_add_four(float *y, const float *x) { _mm_storeu_ps(y, _mm_add_ps(_mm_loadu_ps(y), _mm_loadu_ps(x))); }
+#endif
 
 /* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
 static inline void vec_transpose(vec x[LANES])

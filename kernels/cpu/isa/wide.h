@@ -23,6 +23,23 @@ static inline half_wide half_add_square(half_wide a, half_wide b)
 }
 static inline half_wide half_zero(void) { return (half_wide){ _mm256_setzero_pd(), _mm256_setzero_pd() }; }
 static inline void half_store(double *at, half_wide x) { _mm256_storeu_pd(at, x.low), _mm256_storeu_pd(at + 4, x.high); }
+#elif defined GSA_CPU_BY_NEON
+typedef struct half_wide {
+    float64x2_t low, high;
+} half_wide;
+static inline half_wide wide_of(float32x4_t x) { return (half_wide){ vcvt_f64_f32(vget_low_f32(x)), vcvt_high_f64_f32(x) }; }
+static inline half_wide wide_low(vec x) { return wide_of(x.low); }
+static inline half_wide wide_high(vec x) { return wide_of(x.high); }
+static inline half_wide half_add(half_wide a, half_wide b)
+{
+    return (half_wide){ vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high) };
+}
+static inline half_wide half_add_square(half_wide a, half_wide b)
+{
+    return (half_wide){ vfmaq_f64(a.low, b.low, b.low), vfmaq_f64(a.high, b.high, b.high) };
+}
+static inline half_wide half_zero(void) { return (half_wide){ vdupq_n_f64(0), vdupq_n_f64(0) }; }
+static inline void half_store(double *at, half_wide x) { vst1q_f64(at, x.low), vst1q_f64(at + 2, x.high); }
 #elif GSA_CPU_LANES == 16
 typedef __m512d half_wide;
 static inline half_wide wide_low(vec x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }

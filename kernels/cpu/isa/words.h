@@ -70,6 +70,44 @@ static inline words words_load(const uint64_t *at)
     WORDS_EACH(i) w.lane[i] = at[i];
     return w;
 }
+#elif defined GSA_CPU_BY_NEON
+typedef struct words {
+    uint32x4_t low, high; /* two lanes of 64 bits each */
+} words;
+#define WORDS_LONG(x)            vreinterpretq_u64_u32(x)
+#define WORDS_OF(low, high)      ((words){ vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high) })
+#define WORDS_BOTH(call, x, y)   ((words){ call((x).low, (y).low), call((x).high, (y).high) })
+#define WORDS_LONGS(call, x, y)                                                                                             \
+    WORDS_OF(call(WORDS_LONG((x).low), WORDS_LONG((y).low)), call(WORDS_LONG((x).high), WORDS_LONG((y).high)))
+static inline words words_all(uint32_t x) { return (words){ vdupq_n_u32(x), vdupq_n_u32(x) }; }
+static inline words words_add(words a, words b) { return WORDS_BOTH(vaddq_u32, a, b); }
+static inline uint64x2_t words_half_product(uint64x2_t a, uint64x2_t b) { return vmull_u32(vmovn_u64(a), vmovn_u64(b)); }
+static inline words words_product(words a, words b) { return WORDS_LONGS(words_half_product, a, b); }
+static inline words words_high(words product)
+{
+    return WORDS_OF(vshrq_n_u64(WORDS_LONG(product.low), 32), vshrq_n_u64(WORDS_LONG(product.high), 32));
+}
+static inline words words_xor(words a, words b, words c)
+{
+    const words two = WORDS_BOTH(veorq_u32, b, c);
+    return WORDS_BOTH(veorq_u32, two, a);
+}
+static inline uint64x2_t words_half_pair(uint64x2_t a, uint64x2_t b) { return vsliq_n_u64(a, b, 32); }
+static inline words words_pair(words a, words b) { return WORDS_LONGS(words_half_pair, a, b); }
+static inline words words_even(words a, words b) { return WORDS_LONGS(vzip1q_u64, a, b); }
+static inline words words_odd(words a, words b) { return WORDS_LONGS(vzip2q_u64, a, b); }
+static inline words words_load(const uint64_t *at) { return WORDS_OF(vld1q_u64(at), vld1q_u64(at + 2)); }
+static inline words words_count(void)
+{
+    static const uint64_t places[WIDE] = { 0, 2, 1, 3 };
+    return words_load(places);
+}
+static inline lanes words_lanes(words w, words limit)
+{
+    return (lanes){ vcgeq_u32(w.low, limit.low), vcgeq_u32(w.high, limit.high) };
+}
+static inline vec words_keep(words w, words limit, vec x) { return vec_keep(words_lanes(w, limit), x, vec_zero()); }
+static inline unsigned words_bits(words w, words limit) { return lanes_bits(words_lanes(w, limit)); }
 #elif GSA_CPU_LANES == 16
 typedef __m512i words;
 static inline words words_all(uint32_t x) { return _mm512_set1_epi32((int)x); }

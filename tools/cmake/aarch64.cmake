@@ -1,0 +1,10 @@
+# aarch64 by Debian's cross compiler, run by qemu: tools/test --neon. GSA_AARCH64_ROOT: where its packages were unpacked.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES GSA_AARCH64_ROOT)
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu ${GSA_AARCH64_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
