@@ -111,7 +111,7 @@ static const struct {
       NULL,
       { "Ann# B-PER\nsleeps O\n. O\n\n", "In O\nRome# B-LOC\n. O\n\n" },
       NULL,
-      { "name = tagging", "head = crf", "legal = 1", "format = conll", "characters = ring*2", "hold = 2" },
+      { "name = tagging", "head = crf", "scheme = BIOES", "format = conll", "characters = ring*2", "hold = 2" },
       "3 tags of spans" },
     { "pos.conllu",
       NULL,
@@ -287,6 +287,9 @@ START_TEST(who_asks_for_something_else_is_heard)
     ck_assert_ptr_nonnull(strstr(ran.err, "the task is named twice"));
     gsa_cli_run(ARGS("train", "text.ini", "--task", "tagging"), NULL, &ran);
     ck_assert_ptr_nonnull(strstr(ran.err, "--task is for a file of data"));
+    gsa_cli_write("open.csv", "label,text\npos,\"a good film\nneg,a bad one\n");
+    gsa_cli_run(ARGS("init", "open.csv"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "open.csv:2: a quote opens in the record that begins here and is never closed"));
     gsa_cli_run(ARGS("predict"), "a\n", &ran);
     ck_assert_ptr_nonnull(strstr(ran.err, "'gsa predict' wants --model DIR"));
     gsa_cli_leave();

@@ -92,6 +92,7 @@ static void put_tags(const gsa_look_found *found, gsa_look *look)
 {
     put(look, "head", "%s", found->spans ? "crf" : "linear");
     put_number(look, "legal", found->spans);
+    put(look, "scheme", "%s", found->spans ? "BIOES" : "as_read"); /* says more of a span than IOB does; BMES is the same */
     put(look, "format", "%s", found->format);
     put(look, "encoding", "%s", found->encoding == GSA_ENCODING_UTF8 ? "utf8" : "mixed");
     put_number(look, "word", found->word);

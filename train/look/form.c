@@ -124,6 +124,7 @@ static int is_csv(const gsa_look_bytes *file, int sure)
         same += fields == first, other += fields != first;
         fields = 1;
     }
+    if (sure && inside) return 1; /* a quote is open, which the reader will say, with its line */
     return first > 1 && same > 9 * other && (sure || quotes >= same);
 }
 
