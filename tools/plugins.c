@@ -1,6 +1,10 @@
 /* plugins.c - the plugin that comes with the command: `file`, found beside the program, so that it is there without
  * --plugin. */
+#define _XOPEN_SOURCE 700 /* realpath, S_ISVTX */
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,12 +66,42 @@ int gsa_is_own_plugin(const char *path)
     return 0;
 }
 
-/* The user's or root's, and not everybody's to write. */
+/* The user's or root's, and not others' to write. A folder that keeps everybody's files apart (/tmp) may be. */
+static int is_kept(const char *path)
+{
+    struct stat facts;
+    if (lstat(path, &facts) != 0 || (facts.st_uid != geteuid() && facts.st_uid != 0)) return 0;
+    if (S_ISLNK(facts.st_mode) || (S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX))) return 1;
+    return !(facts.st_mode & S_IWOTH) && (!(facts.st_mode & S_IWGRP) || facts.st_gid == getegid());
+}
+
+/* The path, and each folder and link on the way to it. */
+static int is_way_kept(const char *path)
+{
+    char way[PATH_MAX];
+    if (snprintf(way, sizeof way, "%s", path) >= (int)sizeof way) return 0;
+    for (char *slash = way; (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        if (!is_kept(way)) return 0;
+        *slash = '/';
+    }
+    return is_kept(way);
+}
+
 static int is_trusted(const char *path)
+{
+    char real[PATH_MAX];
+    return is_way_kept(path) && realpath(path, real) && is_way_kept(real);
+}
+
+/* Inode and time of change: both are the kernel's to give, so that nobody who packs an archive knows them. */
+static int mark_of(const char *path, char mark[GSA_PLUGIN_MARK])
 {
     struct stat facts;
     if (stat(path, &facts) != 0) return 0;
-    return (facts.st_uid == geteuid() || facts.st_uid == 0) && !(facts.st_mode & S_IWOTH);
+    snprintf(mark, GSA_PLUGIN_MARK, "%ju.%jd.%ld", (uintmax_t)facts.st_ino, (intmax_t)facts.st_ctim.tv_sec,
+             facts.st_ctim.tv_nsec);
+    return 1;
 }
 
 gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args)
@@ -76,6 +110,7 @@ gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args)
     const char *const *given = gsa_args_texts(args, "plugin", &count); /* the own one is the last */
     return (gsa_plugin_policy){ .own = count > 0 && gsa_is_own_plugin(given[count - 1]) ? given[count - 1] : NULL,
                                 .trusts = is_trusted,
+                                .mark = mark_of,
                                 .other = gsa_args_flag(args, "other-plugin") };
 }
 

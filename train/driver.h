@@ -23,9 +23,12 @@ typedef struct gsa_progress {       /* handed to the callback every report inter
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
 
 /* Plugins that are not named: a checkpoint says which a model was trained with (plugins.sha256). Loading one runs its code. */
+enum { GSA_PLUGIN_MARK = 80 };
 typedef struct gsa_plugin_policy {
     const char *own;                 /* path of the plugin that comes with the program, which no model records; or NULL */
     int (*trusts)(const char *path); /* 1: nobody else can have written file or folder. NULL: what is not named is not loaded */
+    /* What tells this file from one of the same bytes that came with a model: no archive can bring it. 0: it is not known. */
+    int (*mark)(const char *path, char mark[GSA_PLUGIN_MARK]);
     int32_t other, zero;             /* other: 1: a plugin with other bytes than the model was trained with is taken */
 } gsa_plugin_policy;
 

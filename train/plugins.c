@@ -31,17 +31,20 @@ static gsa_status absolute(const char *path, char out[PATH], gsa_error *error)
     return GSA_OK;
 }
 
-static gsa_status add_line(const gsa_system *system, const char *id, const char *origin, char **text, gsa_error *error)
+static gsa_status add_line(const gsa_system *system, const char *id, const char *origin, const gsa_plugin_policy *policy,
+                           char **text, gsa_error *error)
 {
-    char path[PATH], hex[HEX + 1];
+    char path[PATH], hex[HEX + 1], mark[GSA_PLUGIN_MARK] = "-";
     gsa_status status = absolute(origin, path, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, origin, hex, error);
     if (status != GSA_OK) return status;
-    const size_t used = strlen(*text), room = used + HEX + strlen(id) + strlen(path) + 8;
+    if (policy->mark && !policy->mark(origin, mark))
+        return gsa_fail(error, GSA_ERR_IO, "plugin '%s' cannot be read: it is not there any more", origin);
+    const size_t used = strlen(*text), room = used + HEX + strlen(mark) + strlen(id) + strlen(path) + 8;
     char *more = gsa_resize(system, *text, room, 1);
     if (!more) return gsa_out_of_memory(error, "hashes of plugins", (int64_t)room);
     *text = more;
-    snprintf(more + used, room - used, "%s  %s  %s\n", hex, id, path);
+    snprintf(more + used, room - used, "%s  %s  %s  %s\n", hex, mark, id, path);
     return GSA_OK;
 }
 
@@ -64,7 +67,7 @@ gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, co
             for (int p = 0; p < gsa_stack_patterns(stack, l) && status == GSA_OK; p++) {
                 const char *id = gsa_pattern_topology(gsa_stack_pattern(stack, l, p))->id;
                 const char *origin = origin_of(registry, id, policy);
-                if (origin && !is_listed(*text, id)) status = add_line(system, id, origin, text, error);
+                if (origin && !is_listed(*text, id)) status = add_line(system, id, origin, policy, text, error);
             }
     }
     if (status == GSA_OK) return GSA_OK;
@@ -92,7 +95,7 @@ typedef struct finding {
     void (*say)(void *context, const char *sentence);
     void *context;
     gsa_registry *registry;
-    char *hex, *id, *path; /* of the line */
+    char *hex, *mark, *id, *path; /* of the line */
 } finding;
 
 /* One that is here already, by --plugin or of the program's own. */
@@ -117,19 +120,25 @@ static gsa_status refuse(const finding *f, const char *why, gsa_error *error)
 
 static gsa_status load(const finding *f, gsa_error *error)
 {
-    char hex[HEX + 1], said[PATH + 128];
+    char hex[HEX + 1], mark[GSA_PLUGIN_MARK], said[PATH + 128];
     const gsa_plugin_policy *policy = f->policy;
-    if (!policy->trusts) return refuse(f, "which is not loaded unasked", error);
+    if (!policy->trusts || !policy->mark) return refuse(f, "which is not loaded unasked", error);
     if (f->system->kind(f->system->user, f->path, NULL) != GSA_FILE_REGULAR)
         return refuse(f, "which is not there any more", error);
     if (!policy->trusts(f->checkpoint) || !policy->trusts(f->record) || !policy->trusts(f->path))
-        return refuse(f, "and model or plugin is somebody else's, whose code is not run unasked", error);
+        return refuse(f, "and it, the model or a folder on the way is somebody else's, whose code is not run unasked",
+                      error);
     gsa_status status = gsa_sha256_file(f->system, f->path, hex, error);
     if (status == GSA_OK && strcmp(hex, f->hex) != 0)
         return refuse(f,
                       policy->other ? "which was changed since"
                                     : "which was changed since (--other-plugin takes one that is "
                                       "named all the same)",
+                      error);
+    if (status == GSA_OK && (!policy->mark(f->path, mark) || strcmp(mark, f->mark) != 0))
+        return refuse(f,
+                      "and the file there is not the one that stood there then: code that came with a model is not run "
+                      "unasked",
                       error);
     if (status == GSA_OK) status = gsa_registry_load(f->registry, f->path, error);
     if (status != GSA_OK || !f->say) return status;
@@ -138,11 +147,13 @@ static gsa_status load(const finding *f, gsa_error *error)
     return GSA_OK;
 }
 
-/* "sha256  id  /path", cut into its parts. 0: it is no such line. */
+/* "sha256  mark  id  /path", cut into its parts. 0: it is no such line. */
 static int cut(finding *f, char *line)
 {
     if (strlen(line) < HEX + 2 || strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0) return 0;
-    f->hex = line, f->id = line + HEX + 2;
+    f->hex = line, f->mark = line + HEX + 2, f->id = strstr(f->mark, "  ");
+    if (!f->id || f->id == f->mark || strspn(f->mark, "0123456789.-") != (size_t)(f->id - f->mark)) return 0;
+    *f->id = 0, f->id += 2;
     char *end = strstr(f->id, "  /");
     if (!end || end == f->id || strcspn(f->id, " /") != (size_t)(end - f->id)) return 0;
     f->path = end + 2;
@@ -153,7 +164,7 @@ static int cut(finding *f, char *line)
 static gsa_status find_one(finding *f, char *line, int number, gsa_error *error)
 {
     if (!cut(f, line))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d is no line of SHA-256, topology and path", f->record, number);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d is no line of SHA-256, mark, topology and path", f->record, number);
     for (int i = 0; i < gsa_registry_count(f->registry); i++) {
         const char *origin = gsa_registry_origin(f->registry, i);
         if (strcmp(gsa_registry_at(f->registry, i)->id, f->id) == 0)

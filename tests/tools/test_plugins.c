@@ -116,13 +116,57 @@ START_TEST(what_is_somebody_elses_is_not_loaded_unasked)
 }
 END_TEST
 
+/* Who unpacks an archive owns what was in it, and a path through /proc needs no guess at where that is. */
+START_TEST(code_that_came_with_a_model_is_not_run_unasked)
+{
+    static const char *const ways[] = { "/proc/self/cwd/mine.so", NULL };
+    char line[4500], *text, *at;
+    train("sum.ini");
+    text = gsa_cli_read("run/step-4/plugins.sha256");
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_nonnull(at = strchr(text, '/'));
+    snprintf(line, sizeof line, "%.*s%s\n", (int)(at - text), text, ways[_i] ? ways[_i] : at);
+    if (ways[_i]) gsa_cli_write("run/step-4/plugins.sha256", line);
+    free(text);
+    ck_assert_int_eq(system("tar cf model.tar run mine.so && rm -r run mine.so && tar xf model.tar && cd run/step-4 && "
+                            "sum=$(sha256sum plugins.sha256 | cut -c 1-64) && "
+                            "sed -i \"s/^[0-9a-f]*  plugins.sha256/$sum  plugins.sha256/\" manifest.sha256"),
+                     0);
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, "code that came with a model is not run unasked: --plugin FILE.so names it") != NULL, "%s",
+                  ran.err);
+    gsa_cli_run(ARGS("eval", "--model", "run", "--plugin", "./mine.so"), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+}
+END_TEST
+
+/* Who may write a folder on the way puts another file into its place. */
+START_TEST(folders_on_the_way_are_nobody_elses)
+{
+    train("sum.ini");
+    ck_assert_int_eq(chmod(".", 0777), 0);
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, "is somebody else's, whose code is not run unasked") != NULL, "%s", ran.err);
+    ck_assert_int_eq(chmod(".", 0700), 0);
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+}
+END_TEST
+
 /* The manifest is made anew: it does not hold what is hostile away. */
 START_TEST(a_record_that_is_no_record_is_refused)
 {
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-    static const char *const records[] = {
-        "x", "\n", "0123  pairs  /x\n", HEX "  pairs  x.so\n", HEX "  pairs\n", HEX "    /x.so\n"
-    };
+    static const char *const records[] = { "x",
+                                           "\n",
+                                           "0123  pairs  /x\n",
+                                           HEX "  1.2  pairs  x.so\n",
+                                           HEX "  1.2  pairs\n",
+                                           HEX "  1.2    /x.so\n",
+                                           HEX "  pairs  /x.so\n",
+                                           HEX "    pairs  /x.so\n" };
     static const char sums[] = "cd run/step-4 && sum=$(sha256sum plugins.sha256 | cut -c 1-64) && "
                                "sed -i \"s/^[0-9a-f]*  plugins.sha256/$sum  plugins.sha256/\" manifest.sha256";
     train("sum.ini");
@@ -131,7 +175,8 @@ START_TEST(a_record_that_is_no_record_is_refused)
         ck_assert_int_eq(system(sums), 0);
         gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
         ck_assert_int_eq(ran.code, 2);
-        ck_assert_msg(strstr(ran.err, "plugins.sha256:1 is no line of SHA-256, topology and path\n") != NULL, "%s", ran.err);
+        ck_assert_msg(strstr(ran.err, "plugins.sha256:1 is no line of SHA-256, mark, topology and path\n") != NULL, "%s",
+                      ran.err);
     }
 }
 END_TEST
@@ -142,6 +187,8 @@ static const gsa_test found_tests[] = { GSA_TEST(every_verb_finds_the_plugin_of_
 static const gsa_test refused_tests[] = { GSA_TEST(another_plugin_is_refused),
                                           GSA_TEST(a_plugin_that_was_changed_is_not_loaded),
                                           GSA_LOOP(what_is_somebody_elses_is_not_loaded_unasked, 4),
+                                          GSA_LOOP(code_that_came_with_a_model_is_not_run_unasked, 2),
+                                          GSA_TEST(folders_on_the_way_are_nobody_elses),
                                           GSA_TEST(a_record_that_is_no_record_is_refused) };
 
 int main(int argc, char **argv)
