@@ -215,7 +215,7 @@ static int posix_keep_mode(void *user, int file, const char *path)
 {
     (void)user;
     struct stat seen;
-    return stat(path, &seen) < 0 ? -1 : fchmod(file, seen.st_mode & 07777);
+    return stat(path, &seen) < 0 ? -1 : fchmod(file, seen.st_mode & 0777); /* the owner may be another one now */
 }
 
 /* One pass over what the folder holds: checks that it is plain files alone, or removes them. */

@@ -143,7 +143,7 @@ gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *
 {
     gsa_output *out;
     if (strncmp(folder, "runs/", 5) != 0 || strchr(folder + 5, '/')) return GSA_OK;
-    const gsa_status status = gsa_output_open(system, LAST, &out, error);
+    const gsa_status status = gsa_output_open_own(system, LAST, &out, error);
     if (status != GSA_OK) return status;
     gsa_output_format(out, "%s\n", folder + 5);
     return gsa_output_commit(out, error);

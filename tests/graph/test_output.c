@@ -475,6 +475,10 @@ START_TEST(a_file_keeps_its_permissions)
         ck_assert_int_eq(stat(path, &seen), 0);
         ck_assert_uint_eq(seen.st_mode & 07777, modes[i]);
     }
+    ck_assert_int_eq(chmod(path, 06755), 0); /* whoever writes such a file takes its rights away */
+    write_text(path, "new");
+    ck_assert_int_eq(stat(path, &seen), 0);
+    ck_assert_uint_eq(seen.st_mode & 07777, 0755);
     remove(path), rmdir(folder);
 }
 END_TEST

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli.h"
 #include "support/suite.h"
 
@@ -261,6 +262,30 @@ END_TEST
 
 static const char *const film[] = { "pos\ta good film #\n", "neg\ta bad film #\n", NULL };
 
+/* Line ends part lines of a recipe, and blanks around a value go. */
+START_TEST(a_name_that_no_recipe_holds_is_one_sentence)
+{
+    static const char *const names[] = { "new\nline.tsv", " before.tsv", "behind ", "behind\t" };
+    static const char *const shown[] = { "'new\\x0aline.tsv'", "' before.tsv'", "'behind '", "'behind\\x09'" };
+    static const char *const verbs[] = { "init", "train" };
+    char says[128];
+    gsa_cli_enter();
+    for (int i = 0; i < GSA_COUNT(names); i++) {
+        write_rows(names[i], NULL, film);
+        snprintf(says, sizeof says, "gsa: %s cannot stand in a recipe", shown[i]);
+        for (int v = 0; v < GSA_COUNT(verbs); v++) {
+            gsa_cli_run(ARGS(verbs[v], names[i]), NULL, &ran);
+            ck_assert_int_eq(ran.code, 2);
+            ck_assert_msg(strstr(ran.err, says) != NULL, "%s", ran.err);
+            ck_assert_str_eq(ran.out, "");
+        }
+        remove(names[i]);
+    }
+    ck_assert(!gsa_cli_exists("runs"));
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(a_label_with_one_example_is_told_and_trained_on)
 {
     gsa_cli_enter();
@@ -316,11 +341,16 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     run(ARGS("train", "film.jsonl", "--set", "train.max_steps=1"), NULL);
     run(ARGS("predict"), "a good one\n");
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
+    gsa_cli_write("runs/kept", "kept");
+    ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);
     run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL); /* a run beside it, and the last one */
     ck_assert(gsa_cli_exists("runs/film-3/recipe.ini"));
     char *last = gsa_cli_read("runs/last");
     ck_assert_str_eq(last, "film-3\n");
     free(last);
+    char *kept = gsa_cli_read("runs/kept"); /* a link is replaced, not followed */
+    ck_assert_str_eq(kept, "kept");
+    free(kept);
     gsa_cli_leave();
 }
 END_TEST
@@ -351,6 +381,7 @@ int main(int argc, char **argv)
     static const gsa_test known[] = { GSA_LOOP(a_file_is_known_by_what_stands_in_it, GSA_COUNT(kinds)) };
     static const gsa_test refused[] = { GSA_LOOP(a_file_that_cannot_be_learned_from_is_one_sentence, GSA_COUNT(bad)),
                                         GSA_TEST(a_huge_line_is_one_sentence),
+                                        GSA_TEST(a_name_that_no_recipe_holds_is_one_sentence),
                                         GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
                                         GSA_TEST(who_asks_for_something_else_is_heard) };
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),

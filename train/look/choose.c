@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "topologies/words.h"
 #include "train/look/parts.h"
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -124,6 +125,21 @@ static void put_language(const gsa_look_found *found, gsa_look *look)
     put_number(look, "warmup", clamp(steps / 10, 6, 60));
 }
 
+/* A value of a recipe is one line, without the blanks around it. */
+static gsa_status check_values(const gsa_look *look, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    for (int i = 0; i < look->values; i++) {
+        const char *text = look->value[i].text;
+        const size_t bytes = strlen(text);
+        if (bytes == 0 || (!strchr(text, '\n') && !strchr(" \t\r", text[0]) && !strchr(" \t\r", text[bytes - 1]))) continue;
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s cannot stand in a recipe: it has a line end, or a blank at an end: rename it",
+                        gsa_word_show(text, shown));
+    }
+    return GSA_OK;
+}
+
 gsa_status gsa_look_choose(const gsa_look_found *found, gsa_look *look, gsa_error *error)
 {
     const gsa_look_options *o = found->options;
@@ -142,5 +158,5 @@ gsa_status gsa_look_choose(const gsa_look_found *found, gsa_look *look, gsa_erro
     else put_sizes(found, look);
     if (strcmp(found->kind, "tags") == 0) put_tags(found, look);
     else if (strcmp(found->kind, "language") != 0 && strcmp(found->kind, "translation") != 0) put_texts(found, look);
-    return GSA_OK;
+    return check_values(look, error);
 }
