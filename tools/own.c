@@ -116,7 +116,7 @@ static gsa_status name_folder(const gsa_args *args, char *folder, gsa_error *err
     const int bytes = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
     for (int i = 1; i <= MOST; i++) {
         snprintf(folder, GSA_PATH_ROOM, i > 1 ? "runs/%.*s-%d" : "runs/%.*s", bytes < NAME ? bytes : NAME, name, i);
-        if (system->kind(system->user, folder, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+        if (strcmp(folder, LAST) != 0 && system->kind(system->user, folder, NULL) == GSA_FILE_ABSENT) return GSA_OK;
     }
     return gsa_fail(error, GSA_ERR_LIMIT, "there are %d runs of that file in runs: --out names another folder", MOST);
 }
@@ -126,6 +126,9 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     const gsa_system *system = gsa_args_system(args);
     const char *out = gsa_args_text(args, "out");
     gsa_status status = GSA_OK;
+    if (out && strcmp(out, LAST) == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--out %s: a file of that name says which run was the last: name another",
+                        out);
     if (out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
     else status = name_folder(args, folder, error);
     const int room = snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);

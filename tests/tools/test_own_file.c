@@ -355,6 +355,22 @@ START_TEST(train_then_predict_with_nothing_else_typed)
 }
 END_TEST
 
+/* runs/last is a file that names a run: no run's folder has that name. */
+START_TEST(a_file_named_last_is_no_trouble)
+{
+    gsa_cli_enter();
+    write_rows("last.tsv", NULL, film);
+    gsa_cli_run(ARGS("train", "last.tsv", "--out", "runs/last"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, "--out runs/last: a file of that name says which run was the last") != NULL, "%s",
+                  ran.err);
+    run(ARGS("train", "last.tsv", "--quiet", "--set", "train.max_steps=1"), NULL);
+    ck_assert(gsa_cli_exists("runs/last-2/recipe.ini"));
+    run(ARGS("predict"), "a good one\n");
+    gsa_cli_leave();
+}
+END_TEST
+
 /* The same examples are held out at every call, and none of them is trained on. */
 START_TEST(taggers_and_translators_hold_out_too)
 {
@@ -385,6 +401,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
                                         GSA_TEST(who_asks_for_something_else_is_heard) };
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
+                                     GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
     static const gsa_case cases[] = { GSA_CASE("known", known, 60), GSA_CASE("refused", refused, 60),
                                       GSA_CASE("runs", runs, 60) };
