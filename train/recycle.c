@@ -174,6 +174,11 @@ static int lock_file(void *user, int file, int wait)
     return BELOW->lock(BELOW->user, file, wait);
 }
 
+static void calling(void *user, const gsa_plugin_call *call)
+{
+    BELOW->calling(BELOW->user, call);
+}
+
 void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
 {
     *recycler = (gsa_recycler){ .below = below,
@@ -194,7 +199,8 @@ void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
                                            .kind = kind_of,
                                            .list = list_folder,
                                            .read_at = read_at,
-                                           .lock = below->lock ? lock_file : NULL } };
+                                           .lock = below->lock ? lock_file : NULL,
+                                           .calling = below->calling ? calling : NULL } };
     pthread_mutex_init(&recycler->lock, NULL);
 }
 

@@ -140,6 +140,31 @@ START_TEST(what_is_no_text_is_a_sentence)
 }
 END_TEST
 
+static void count_emits(void *user, const gsa_plugin_call *call)
+{
+    if (call && strcmp(call->function, "emit") == 0) ++*(int *)user;
+}
+
+/* Without that nobody could say which plugin crashed. */
+START_TEST(the_caller_hears_which_code_runs)
+{
+    rig r;
+    char model[300];
+    gsa_predictor *p;
+    gsa_prediction found;
+    int emits = 0;
+    open_run(&r, TEXT);
+    const gsa_apply_options o = options_of(&r, model);
+    gsa_system table = *gsa_system_default();
+    table.user = &emits, table.calling = count_emits;
+    ck_assert_int_eq(gsa_predictor_open(&table, &o, &p, &r.error), GSA_OK);
+    ck_assert_int_eq(gsa_predictor_line(p, "a red cat", 9, &found, &r.error), GSA_OK);
+    ck_assert_int_gt(emits, 0);
+    gsa_predictor_close(p);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static const char *const longest[TASKS][2] = { { "one two three four five six seven eight nine ten eleven" },
@@ -432,7 +457,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test answers[] = { GSA_LOOP(answers_are_those_of_predict, GSA_COUNT(asked)),
-                                        GSA_TEST(what_is_no_text_is_a_sentence),
+                                        GSA_TEST(what_is_no_text_is_a_sentence), GSA_TEST(the_caller_hears_which_code_runs),
                                         GSA_TEST(the_most_probable_labels_best_first),
                                         GSA_LOOP(labels_that_there_are_not, 6) };
     static const gsa_test memory[] = { GSA_LOOP(a_warm_predictor_asks_for_no_memory, TASKS),
