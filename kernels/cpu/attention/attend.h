@@ -136,6 +136,13 @@ static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
 #else
 #define GSA_CPU_ONE_COPY 0
 #endif
+/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
+#if GSA_CPU_ONE_COPY
+#define CPU_UNROLL
+#else
+#define CPU_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #if GSA_CPU_ONE_COPY
 #define CPU_BY_CUT(cut, CALL) { CALL((cut).vectors, (cut).whole); }
 #else

@@ -190,7 +190,7 @@ typedef struct backward_work { /* of a block of rows and some heads */
     const ref_label_sums *sums;
     int32_t first, last;
     cpu_inspection inspection;
-    cpu_shelves shelves;
+    cpu_ell waiting;
     cpu_reading reading;
     cpu_spread_plan spread;
     int together;     /* heads are scattered together, by `spread` */
@@ -231,7 +231,7 @@ static void run_part(backward_work *x, const cpu_part *part)
         x->interval = part->interval;
         break;
     case CPU_ELL:
-        cpu_bundle_put(&x->shelves, part->row);
+        cpu_ell_put(&x->waiting, part->row);
         break;
     default: /* gemm: the whole block at once, before */
         run_row(x, part->row);
@@ -246,18 +246,18 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     backward_work x = { .t = t, .sums = sums, .first = first, .last = last };
     cpu_part part;
     if (rows.count == 0) return;
-    cpu_inspect_start(&x.inspection, t, plan, &x.shelves);
+    cpu_inspect_start(&x.inspection, t, plan, &x.waiting);
     cpu_inspect_block(&x.inspection, rows.first);
     if (x.inspection.dense && cpu_dense_backward(t, rows, first, last)) return;
     x.inspection.dense = 0;
     x.together = cpu_plan_spread(&x.spread, t->dim, last - first < HEADS ? last - first : HEADS);
     cpu_start_reading(&x.reading, first, last, 1);
-    cpu_bundle_begin(&x.shelves, t, first, last, sums);
+    cpu_ell_begin(&x.waiting, t, first, last, sums);
     for (int64_t row = rows.first; row < end;) {
         row = cpu_inspect(&x.inspection, row, end, 1, &part);
         run_part(&x, &part);
     }
-    cpu_bundle_end(&x.shelves);
+    cpu_ell_end(&x.waiting);
     if (x.interval) cpu_sweep_backward(t, &plan->sweeps, x.interval - 1, first, last, sums);
 }
 

@@ -189,7 +189,7 @@ static void one_row(const ref_attend *t, int64_t row)
 typedef struct forward_work { /* of an item */
     const forward_job *job;
     cpu_inspection inspection;
-    cpu_shelves shelves;
+    cpu_ell waiting;
     cpu_reading reading;
 } forward_work;
 
@@ -227,7 +227,7 @@ static void run_part(forward_work *x, const cpu_part *part)
     case CPU_INTERVAL: /* by items of their own */
         break;
     case CPU_ELL:
-        cpu_bundle_put(&x->shelves, part->row);
+        cpu_ell_put(&x->waiting, part->row);
         break;
     default:
         one_row(t, part->row);
@@ -242,8 +242,8 @@ static void forward_rows(const forward_job *job, int64_t item)
     forward_work x = { .job = job };
     cpu_part part;
     cpu_start_reading(&x.reading, 0, t->heads, 0);
-    cpu_bundle_begin(&x.shelves, t, 0, t->heads, NULL);
-    cpu_inspect_start(&x.inspection, t, job->plan, &x.shelves);
+    cpu_ell_begin(&x.waiting, t, 0, t->heads, NULL);
+    cpu_inspect_start(&x.inspection, t, job->plan, &x.waiting);
     for (int64_t row = cpu_inspect_cut(t, item * job->chunk), end = row; row < last;) {
         if (row >= end) {
             cpu_inspect_block(&x.inspection, row);
@@ -252,7 +252,7 @@ static void forward_rows(const forward_job *job, int64_t item)
         row = cpu_inspect(&x.inspection, row, end, 1, &part);
         run_part(&x, &part);
     }
-    cpu_bundle_end(&x.shelves);
+    cpu_ell_end(&x.waiting);
     vec_stream_end();
 }
 

@@ -7,7 +7,8 @@
  *
  *   row       CSR row-split: a row alone, its edges 64 at a time (attend.h)
  *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
- *   ell       sliced ELLPACK: 4 rows of about as many edges, each with its own columns (bundle*)
+ *   ell       sliced ELLPACK: 4 rows of about as many edges, each with its own columns (ell*,
+ *             rows4.h)
  *             when: short scattered rows
  *   dia       diagonals: 4 rows whose columns move on by one, or not at all (band*)
  *             when: rings, short windows, a star's tokens
@@ -26,7 +27,8 @@
  * example's edges. */
 #ifndef GSA_CPU_ATTENTION_H
 #define GSA_CPU_ATTENTION_H
-#include "kernels/cpu/attention/bundle.h"
+#include "kernels/cpu/attention/band.h"
+#include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/dense.h"
 #include "kernels/cpu/attention/edge_plan.h"
 
@@ -35,7 +37,7 @@ typedef enum cpu_format { CPU_ROW, CPU_ELL, CPU_DIA, CPU_BCSR, CPU_INTERVAL, CPU
 typedef struct cpu_inspection { /* of the rows of a call */
     const ref_attend *t;
     const cpu_plan *plan;
-    const cpu_shelves *shelves;
+    const cpu_ell *waiting;
     gsa_rows block; /* of one example and kind, */
     int dense;      /* and whether it goes by products */
 } cpu_inspection;
@@ -50,7 +52,7 @@ typedef struct cpu_part { /* rows that go one way together */
 } cpu_part;
 
 /* `plan` is the call's. Rows of which no block is told are one block. */
-void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_shelves *shelves);
+void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_ell *waiting);
 /* The block that `row` stands in; returns whether it is told. */
 int cpu_inspect_block(cpu_inspection *x, int64_t row);
 /* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of

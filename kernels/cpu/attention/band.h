@@ -47,13 +47,6 @@ void cpu_band_forward(const ref_attend *t, const cpu_band *band);
 int cpu_band_backward(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last,
                            const ref_label_sums *sums);
 
-/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
-#if GSA_CPU_ONE_COPY
-#define CPU_UNROLL
-#else
-#define CPU_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads
  * for the first time it asks for one of a later band: at 16 lanes for that of the same place, at 8 for the next in the order of addresses,
  * where all heads are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows: docs/kernels-tried.md.) */

@@ -1,9 +1,8 @@
 /* band_backward.c - gradients of a band's rows for some heads, as attend_backward.c has them:
  *   p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,  dv += p do
  * A row of dK and dV is read and written once a band, and as the next bands go on from it in a cache, in memory once. */
-#include <math.h>
 #include "kernels/cpu/attention/band_round.h"
-#include "kernels/cpu/attention/kept.h"
+#include "kernels/cpu/attention/rows4.h"
 
 typedef struct back_band { /* some heads */
     const ref_attend *t;
@@ -41,58 +40,26 @@ static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim, 
     return vec_fold(w);
 }
 
-/* p and p (g - D) of QUADS heads, which are not all different ones. */
-static void slopes(back_band *x, const int32_t head[QUADS])
-{
-    const gsa_attend_args *args = x->t->args;
-    vec lse[QUADS], inner[QUADS], p[QUADS], g[QUADS];
-    CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) {
-        const int64_t column = (int64_t)(x->first + head[j]) * x->t->dim, at = x->band->row * x->t->width + column;
-        const float *l = (const float *)args->lse + x->band->row * x->t->heads + x->first + head[j];
-        float each[LANES] = { 0 };
-        for (int r = 0; r < BAND_ROWS; r++) each[r] = l[(int64_t)r * x->t->heads];
-        lse[j] = vec_quad(vec_load(each), 0);
-        inner[j] =
-            row_dots((const float *)args->out + at, (const float *)args->dout + at, x->t->width, x->t->dim, &x->k, column);
-    }
-    for (int32_t i = 0; i < x->stride; i += LANES) {
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) {
-            p[j] = vec_sub(vec_load(x->p + head[j] * x->stride + i), lse[j]);
-            g[j] = vec_sub(vec_load(x->ds + head[j] * x->stride + i), inner[j]);
-        }
-        vec_exp_some(p, QUADS);
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) {
-            vec_store(x->p + head[j] * x->stride + i, p[j]);
-            vec_store(x->ds + head[j] * x->stride + i, vec_mul(p[j], g[j]));
-        }
-    }
-}
-
 static void score(back_band *x)
 {
     const ref_attend *t = x->t;
-    const int64_t row = x->band->row * t->width, vectors = x->heads * cpu_band_vectors(x->band);
+    const int64_t row[ROWS4] = { x->band->row, x->band->row + 1, x->band->row + 2, x->band->row + 3 };
+    float lse[ROWS4 * HEADS + LANES], inner[ROWS4 * HEADS + LANES];
+    int32_t start[HEADS + 1];
     cpu_bits kept[HEADS * BAND_VECTORS];
+    for (int32_t h = 0; h <= x->heads; h++) start[h] = h * x->stride;
     for (int32_t h = 0; h < x->heads; h++) {
-        const int64_t at = (int64_t)(x->first + h) * t->dim;
-        const float *q = (const float *)t->args->q + row + at, *dout = (const float *)t->args->dout + row + at;
-        cpu_band_scores(x->p + h * x->stride, t, x->band, q, &x->k, at, t->scale);
-        cpu_band_scores(x->ds + h * x->stride, t, x->band, dout, &x->v, at, 1);
-        cpu_band_add_labels(t, x->band, &x->r, q, x->first + h, x->p + h * x->stride);
+        const int64_t at = (int64_t)(x->first + h) * t->dim, column = *row * t->width + at;
+        const float *q = (const float *)t->args->q + column, *dout = (const float *)t->args->dout + column;
+        cpu_band_scores(x->p + start[h], t, x->band, q, &x->k, at, t->scale);
+        cpu_band_scores(x->ds + start[h], t, x->band, dout, &x->v, at, 1);
+        cpu_band_add_labels(t, x->band, &x->r, q, x->first + h, x->p + start[h]);
+        vec_store(inner + ROWS4 * h, row_dots((const float *)t->args->out + column, dout, t->width, t->dim, &x->k, at));
+        for (int r = 0; r < ROWS4; r++) lse[ROWS4 * h + r] = ((const float *)t->args->lse)[row[r] * t->heads + x->first + h];
     }
-    if (t->drop.on) {
-        cpu_keep_band(t, x->band->row, x->band->edges, x->first, x->heads, kept);
-        cpu_keep(t, x->ds, kept, vectors);
-    }
-    for (int32_t h = 0; h < x->heads; h += QUADS) {
-        int32_t head[QUADS];
-        for (int32_t j = 0; j < QUADS; j++) head[j] = h + (h + j < x->heads ? j : 0);
-        slopes(x, head);
-    }
-    if (t->drop.on) cpu_keep(t, x->p, kept, vectors);
+    if (t->drop.on) cpu_rows4_keep(t, row, x->band->edges, x->first, x->heads, x->ds, kept);
+    cpu_rows4_slopes(x->p, x->ds, start, x->heads, lse, inner);
+    if (t->drop.on) cpu_keep(t, x->p, kept, start[x->heads] / LANES);
 }
 
 /* Of one head: what its rows read, weighed by ds, added to dq. */

@@ -1,9 +1,7 @@
 /* band_forward.c - attention of a band's rows: scores of all heads, then their softmax, then their mixes, so that what one head waits for
  * another fills. */
-#include <float.h>
-#include <math.h>
 #include "kernels/cpu/attention/band_round.h"
-#include "kernels/cpu/attention/kept.h"
+#include "kernels/cpu/attention/rows4.h"
 
 typedef struct forward_band { /* some heads */
     const ref_attend *t;
@@ -35,75 +33,21 @@ static void end_scores(forward_band *x)
         vec_store(s, vec_keep(there, vec_load(s), vec_all(-INFINITY)));
 }
 
-/* Of QUADS heads, each a vector of [places][rows]: the largest, the sum over places as [heads][rows]. */
-static vec heads_max(vec x[QUADS])
-{
-    vec_turn_quads(x);
-    CPU_UNROLL
-    for (int j = 1; j < QUADS; j++) x[0] = vec_max(x[j], x[0]);
-    return x[0];
-}
-static vec heads_sum(vec x[QUADS])
-{
-    vec_turn_quads(x);
-    CPU_UNROLL
-    for (int j = 2; j < QUADS; j += 2) x[0] = vec_add(x[0], x[j]), x[1] = vec_add(x[1], x[j + 1]);
-    return vec_add(x[0], x[1]);
-}
-
-/* s[j] <- p of QUADS heads, of which the first `heads` are different ones. */
-static void softmax(forward_band *x, float *const s[QUADS], float *lse, int32_t heads)
-{
-    vec top[QUADS], sum[QUADS], p[QUADS];
-    float each[LANES];
-    CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) top[j] = vec_all(-FLT_MAX), sum[j] = vec_zero();
-    for (int32_t i = 0; i < x->stride; i += LANES) CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) top[j] = vec_max(vec_load(s[j] + i), top[j]);
-    const vec tops = heads_max(top);
-    CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) top[j] = vec_quad(tops, j);
-    for (int32_t i = 0; i < x->stride; i += LANES) {
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) p[j] = vec_sub(vec_load(s[j] + i), top[j]);
-        vec_exp_some(p, QUADS);
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) vec_store(s[j] + i, p[j]), sum[j] = vec_add(sum[j], p[j]);
-    }
-    const vec sums = heads_sum(sum), share = vec_unless_zero(sums, vec_div(vec_all(1), sums), vec_zero());
-    CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) sum[j] = vec_quad(share, j);
-    for (int32_t i = 0; i < x->stride; i += LANES) {
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) p[j] = vec_mul(vec_load(s[j] + i), sum[j]);
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) vec_store(s[j] + i, p[j]);
-    }
-    if (vec_bits_nonzero(sums) != vec_bits_nonzero(vec_all(1))) x->dead = 1;
-    vec_store(each, vec_add(tops, vec_log(sums)));
-    for (int32_t j = 0; j < heads; j++) CPU_UNROLL
-    for (int r = 0; r < BAND_ROWS; r++) lse[(int64_t)r * x->t->heads + j] = each[BAND_ROWS * j + r];
-}
-
-static void drop(forward_band *x)
-{
-    cpu_bits bits[HEADS * BAND_VECTORS];
-    cpu_keep_band(x->t, x->band->row, x->band->edges, x->first, x->heads, bits);
-    cpu_keep(x->t, x->s, bits, x->heads * cpu_band_vectors(x->band));
-}
-
 /* The weights of all heads at work. */
 static void weigh(forward_band *x)
 {
-    float *lse = (float *)x->t->args->lse + x->band->row * x->t->heads + x->first, *s[QUADS];
+    const ref_attend *t = x->t;
+    const int64_t row[ROWS4] = { x->band->row, x->band->row + 1, x->band->row + 2, x->band->row + 3 };
+    float lse[ROWS4 * HEADS + LANES], share[ROWS4 * HEADS + LANES];
+    int32_t start[HEADS + 1];
+    for (int32_t h = 0; h <= x->heads; h++) start[h] = h * x->stride;
     if (x->band->edges % QUADS) end_scores(x);
-    x->dead = 0;
-    for (int32_t h = 0; h < x->heads; h += QUADS) {
-        const int32_t heads = x->heads - h < QUADS ? x->heads - h : QUADS;
-        for (int32_t j = 0; j < QUADS; j++) s[j] = x->s + (h + (j < heads ? j : 0)) * x->stride;
-        softmax(x, s, lse + h, heads);
+    x->dead = cpu_rows4_softmax(x->s, start, x->heads, lse, share);
+    for (int r = 0; r < ROWS4; r++) {
+        float *to = (float *)t->args->lse + row[r] * t->heads + x->first;
+        for (int32_t h = 0; h < x->heads; h++) to[h] = lse[ROWS4 * h + r];
     }
-    if (x->t->drop.on) drop(x);
+    if (t->drop.on) cpu_rows4_keep(t, row, x->band->edges, x->first, x->heads, x->s, NULL);
 }
 
 CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64_t at, int vectors, int whole, lanes end)

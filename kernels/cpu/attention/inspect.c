@@ -1,9 +1,9 @@
 /* inspect.c - the one place that tells a row's format (attention.h). */
 #include "kernels/cpu/attention/attention.h"
 
-void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_shelves *shelves)
+void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_ell *waiting)
 {
-    *x = (cpu_inspection){ .t = t, .plan = plan, .shelves = shelves, .block = { 0, t->edges->rows } };
+    *x = (cpu_inspection){ .t = t, .plan = plan, .waiting = waiting, .block = { 0, t->edges->rows } };
 }
 
 /* The block of rows that `row` stands in, where it is told. In a batch of one example the next
@@ -86,7 +86,7 @@ static int64_t as_interval(const question *q, cpu_part *part)
 static int64_t as_single_edge(const question *q, cpu_part *part)
 {
     (void)part;
-    return cpu_bundled(q->x->shelves, q->row, 1);
+    return cpu_is_ell(q->x->waiting, q->row, 1);
 }
 
 static int64_t as_one_dia(const question *q, cpu_part *part)
@@ -98,7 +98,7 @@ static int64_t as_one_dia(const question *q, cpu_part *part)
 static int64_t as_ell(const question *q, cpu_part *part)
 {
     (void)part;
-    return cpu_bundled(q->x->shelves, q->row, 0);
+    return cpu_is_ell(q->x->waiting, q->row, 0);
 }
 
 static int64_t as_row(const question *q, cpu_part *part)

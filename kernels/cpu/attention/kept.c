@@ -53,24 +53,6 @@ void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t coun
     draw_edges(&x, t->edges->row_local[row], from, count, (uint32_t)head / 4, bits, stride);
 }
 
-void cpu_keep_band(const ref_attend *t, int64_t row, int32_t edges, int32_t first, int32_t heads, cpu_bits *bits)
-{
-    static const uint64_t even[] = { 0, 2, 0, 2, 0, 2, 0, 2 }, odd[] = { 1, 3, 1, 3, 1, 3, 1, 3 },
-                          places[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
-    const drawing x = drawing_of(t, row);
-    const words local = words_all((uint32_t)t->edges->row_local[row]);
-    const words rows[2] = { words_add(words_load(even), local), words_add(words_load(odd), local) };
-    const int32_t vectors = (edges + QUADS - 1) / QUADS;
-    for (int32_t h = 0; h < heads; h += KEPT_HEADS)
-        for (int32_t i = 0; i < vectors; i++) {
-            const words place = words_add(words_load(places), words_all((uint32_t)(i * QUADS)));
-            const words both[2] = { place, place };
-            draw(&x, rows, both, (uint32_t)(first + h) / 4, bits + h * vectors + i, vectors);
-        }
-}
-
-/* ---- bundles: QUADS places of four rows are drawn together, of which each goes to its vector of QUADS heads ------------------------ */
-
 /* Even lanes: rows 0 and 2, odd ones: 1 and 3, again and again. */
 static void put_rows(const uint32_t of[4], words to[2])
 {
@@ -79,7 +61,7 @@ static void put_rows(const uint32_t of[4], words to[2])
     to[0] = words_load(each[0]), to[1] = words_load(each[1]);
 }
 
-void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads, cpu_bits *bits)
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head, cpu_bits *bits, int64_t stride)
 {
     static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
     drawing x = drawing_of(t, row[0]);
@@ -88,19 +70,11 @@ void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, 
     for (int r = 0; r < 4; r++) example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
     put_rows(example, x.example);
     put_rows(local, rows);
-    for (int32_t h = 0; h < heads; h += KEPT_HEADS)
-        for (int32_t e = 0; e < places; e += QUADS) {
-            const words from = words_add(words_load(place), words_all((uint32_t)e));
-            const words both[2] = { from, from };
-            cpu_bits drawn[KEPT_HEADS];
-            draw(&x, rows, both, (uint32_t)(first + h) / 4, drawn, 1);
-            for (int32_t j = 0; j < KEPT_HEADS && h + j < heads; j += QUADS)
-                for (int32_t i = 0; i < QUADS && e + i < places; i++) {
-                    unsigned lane = 0;
-                    for (int k = 0; k < QUADS; k++) lane |= (drawn[j + k] >> 4 * i & 15u) << 4 * k;
-                    bits[(h + j) / QUADS * places + e + i] = (cpu_bits)lane;
-                }
-        }
+    for (int32_t i = 0; i < places; i += QUADS) {
+        const words from = words_add(words_load(place), words_all((uint32_t)i));
+        const words both[2] = { from, from };
+        draw(&x, rows, both, (uint32_t)head / 4, bits++, stride);
+    }
 }
 
 /* ---- rows: four edges and QUADS heads stand in a vector -------------------------------------------------------------------- */

@@ -27,13 +27,10 @@ typedef struct
 void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
                          float *factor);
 
-/* Of the four rows of a band with so many edges, as its scores stand: bits[vectors h + i] for vector i of head first + h. Writes whole
- * fours of heads. */
-void cpu_keep_band(const ref_attend *t, int64_t row, int32_t edges, int32_t first, int32_t heads, cpu_bits *bits);
-
-/* Of the rows of a bundle, as its scores stand: bits[places g + e] for place e of the heads from first + QUADS g on. */
-void cpu_keep_bundle(const ref_attend *t, const int64_t row[4], int32_t places, int32_t first, int32_t heads,
-                          cpu_bits *bits);
+/* Of four rows for the heads head .. head + 3, as their scores stand (rows4.h): bits[stride j + i]
+ * for vector i of head + j. */
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head, cpu_bits *bits,
+                    int64_t stride);
 
 /* Of a block of bcsr for the heads head .. head + 3. */
 void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept);

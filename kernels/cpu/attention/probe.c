@@ -68,15 +68,15 @@ static int formats_of(const gsa_attend_args *args, gsa_cpu_formats *formats)
     edges.memo = NULL, call.edges = &edges;
     const ref_attend t = ref_attend_of(&call);
     gsa_backend b = { .system = NULL };
-    cpu_shelves shelves;
+    cpu_ell waiting;
     cpu_inspection x;
     *formats = (gsa_cpu_formats){ 0 };
     if (gsa_team_create(b.system, 1, &b.team, &b.error) != GSA_OK) return 0;
     cpu_plan *plan = cpu_plan_of(&b, "formats", &t);
     const int told = edges.blocks && edges.block_offset && edges.examples > 0;
     if (plan) {
-        cpu_bundle_begin(&shelves, &t, 0, t.heads, NULL);
-        cpu_inspect_start(&x, &t, plan, &shelves);
+        cpu_ell_begin(&waiting, &t, 0, t.heads, NULL);
+        cpu_inspect_start(&x, &t, plan, &waiting);
         for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++) count_block(&x, edges.blocks[i], formats);
         if (!told && edges.rows > 0) count_block(&x, (gsa_rows){ 0, edges.rows }, formats);
         cpu_plan_done(&b, &edges, plan);

@@ -37,15 +37,6 @@
 #define cpu_band_forward GSA_CPU_SYMBOL(band_forward)
 #define cpu_band_backward GSA_CPU_SYMBOL(band_backward)
 
-/* kernels/cpu/attention/bundle.h */
-#define cpu_bundle_begin GSA_CPU_SYMBOL(bundle_begin)
-#define cpu_bundle_put GSA_CPU_SYMBOL(bundle_put)
-#define cpu_bundle_end GSA_CPU_SYMBOL(bundle_end)
-#define cpu_bundle_forward GSA_CPU_SYMBOL(bundle_forward)
-#define cpu_bundle_backward GSA_CPU_SYMBOL(bundle_backward)
-#define cpu_single_backward GSA_CPU_SYMBOL(single_backward)
-#define cpu_single_forward GSA_CPU_SYMBOL(single_forward)
-
 /* kernels/cpu/attention/dense.h */
 #define cpu_dense_fits GSA_CPU_SYMBOL(dense_fits)
 #define cpu_dense_forward GSA_CPU_SYMBOL(dense_forward)
@@ -56,10 +47,18 @@
 #define cpu_plan_done GSA_CPU_SYMBOL(plan_done)
 #define cpu_plan_blocks GSA_CPU_SYMBOL(plan_blocks)
 
+/* kernels/cpu/attention/ell.h */
+#define cpu_ell_begin GSA_CPU_SYMBOL(ell_begin)
+#define cpu_ell_put GSA_CPU_SYMBOL(ell_put)
+#define cpu_ell_end GSA_CPU_SYMBOL(ell_end)
+#define cpu_ell_forward GSA_CPU_SYMBOL(ell_forward)
+#define cpu_ell_backward GSA_CPU_SYMBOL(ell_backward)
+#define cpu_ell_single_forward GSA_CPU_SYMBOL(ell_single_forward)
+#define cpu_ell_single_backward GSA_CPU_SYMBOL(ell_single_backward)
+
 /* kernels/cpu/attention/kept.h */
 #define cpu_keep_block GSA_CPU_SYMBOL(keep_block)
-#define cpu_keep_band GSA_CPU_SYMBOL(keep_band)
-#define cpu_keep_bundle GSA_CPU_SYMBOL(keep_bundle)
+#define cpu_keep_rows4 GSA_CPU_SYMBOL(keep_rows4)
 #define cpu_keep_bcsr GSA_CPU_SYMBOL(keep_bcsr)
 #define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
 

@@ -1,5 +1,6 @@
-/* Bundles of the cpu backend (kernels/cpu/attention/bundle.h): rows of few edges whose sources stand anywhere, at random, against the oracle; that
- * neither threads, nor batching, nor a neighbour that is not finite changes a bit of a row; and rows of one edge by hand. */
+/* Format `ell` of the cpu backend (kernels/cpu/attention/ell.h): short rows whose sources stand anywhere,
+ * at random, against the oracle; that neither threads, nor batching, nor a neighbour that is not finite
+ * changes a bit of a row; and rows of one edge by hand. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
@@ -17,10 +18,10 @@ static int32_t below(gsa_dice *dice, int64_t end)
     return (int32_t)gsa_between(dice, 0, end - 1);
 }
 
-/* A row of 0 to 34 edges, most of them few, as single sources or short runs of two kinds; sources come twice. */
+/* A row of 0 to 68 edges, most of them few, as single sources or short runs of two kinds; sources come twice. */
 static void make_row(edges_maker *maker, gsa_dice *dice, int32_t example)
 {
-    const int32_t most = below(dice, 8) ? 4 : 35;
+    const int32_t most = below(dice, 8) ? 4 : 69;
     for (int32_t left = below(dice, most); left > 0;) {
         const int32_t count = left > 1 && below(dice, 3) == 0 ? 2 : 1;
         edges_run(maker, (gsa_run){ example * NODES + 2 + below(dice, NODES - 4), count, below(dice, 5) - 2,
@@ -133,7 +134,7 @@ static void run_way(int at, way how, const float *numbers, results *to)
     if (how.drop) args.dropout = (gsa_dropout){ .p = 0.4, .seed = 5, .step = 9, .site = 3, .example_id = ids };
     gsa_cpu_formats formats;
     ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
-    ck_assert_msg(formats.ell >= 40 * (int64_t)how.examples, "%lld rows in bundles", (long long)formats.ell);
+    ck_assert_msg(formats.ell >= 40 * (int64_t)how.examples, "%lld rows in slices", (long long)formats.ell);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     args.dout = dout, args.dq = got.dq, args.dlabel_vectors = got.dr;
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
@@ -177,7 +178,7 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
-/* What is not finite in one row stays in it and in what it reads: other rows keep their bits, whether bundled with it or not. */
+/* What is not finite in one row stays in it and in what it reads: other rows keep their bits, whether in a slice with it or not. */
 START_TEST(a_neighbour_changes_no_bit)
 {
     static const struct {
@@ -229,7 +230,7 @@ static void check_plane(const char *name, const char *plane, const float *x, int
     }
 }
 
-/* Six rows of one edge each, of which row 2 is the table's. Heads of whole vectors, by fours and without a bias, take no bundle forward. */
+/* Six rows of one edge each, of which row 2 is the table's. Heads of whole vectors, by fours and without a bias, are cut otherwise. */
 static void run_single(int at, int i, int heads, int dim)
 {
     enum { SINGLES = 6 };
@@ -278,5 +279,5 @@ int main(int argc, char **argv)
     static const gsa_test one[] = { GSA_LOOP(one_edge, GSA_COUNT(singles)) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120),
                                       GSA_CASE("singles", one, 60) };
-    return gsa_run_suite("cpu_bundles", cases, GSA_COUNT(cases), argc, argv);
+    return gsa_run_suite("cpu_ell", cases, GSA_COUNT(cases), argc, argv);
 }
