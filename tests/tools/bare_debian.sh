@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# bare_debian.sh [packages|quickstart] - makes a bare Debian root of what apt-get can reach and tries there,
+# bare_debian.sh [packages [FOLDER]|quickstart] - makes a bare Debian root of what apt-get can reach and tries there,
 # with no step by hand, what a new user would: the packages (installed, used, purged) and quickstart.
-# Needs root and mmdebstrap. Without a word it tries both; with one, that alone.
+# Needs root and mmdebstrap. Without a word it tries both; with one, that alone. The packages are made anew,
+# unless FOLDER has them.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
-what=${1:-both}
+what=${1:-both} folder=${2-}
 case $what in both | packages | quickstart) ;; *) fail "'$what' is not packages or quickstart" ;; esac
 [ "$(id -u)" -eq 0 ] || fail "needs root, for chroot"
 need_packages mmdebstrap
@@ -39,7 +40,11 @@ traces()
 
 try_packages_there()
 {
-    "$root/tools/package" "$bare/root/debs"
+    if [ -n "$folder" ]; then
+        cp -r "$folder" "$bare/root/debs"
+    else
+        "$root/tools/package" "$bare/root/debs"
+    fi
     inside apt-get update -q >/dev/null
     inside sh -c 'cd /root/debs && apt-get install -y -q --no-install-recommends ./libgsa0_*.deb ./libgsa-dev_*.deb ./gsa_*.deb ./gsa-inspect_*.deb' >/dev/null
     inside sh -euc '
