@@ -72,7 +72,7 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
                                  [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
-    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0) return dup(descriptor_of(path));
+    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0) return fcntl(descriptor_of(path), F_DUPFD_CLOEXEC, 0);
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
@@ -226,6 +226,7 @@ static int pass_over(int folder, int removes)
     struct stat seen;
     const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    if (!list && copy >= 0) close(copy);
     if (!list) return -1;
     while (rc == 0 && (errno = 0, entry = readdir(list))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;

@@ -237,6 +237,27 @@ START_TEST(runs_are_refused)
 }
 END_TEST
 
+/* A config.ini that no run wrote is not overwritten; one that a killed run left is. */
+START_TEST(what_is_of_no_run_stays)
+{
+    int64_t bytes;
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"), "keep\n", 5);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(r.error.text, "/run/config.ini' is not of a run") != NULL, "%s", r.error.text);
+    char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/config.ini"), &bytes);
+    ck_assert(bytes == 5 && memcmp(text, "keep\n", 5) == 0);
+    free(text);
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "run/log.jsonl")));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"), "[task]\nname = masked_summation\n", 31);
+    ck_assert_msg(rig_train(&r, "run") == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 static int lines_of(const char *path)
 {
     int64_t bytes;
@@ -300,6 +321,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_lock_may_vanish),
                                         GSA_TEST(many_come_and_go),
                                         GSA_TEST(runs_are_refused),
+                                        GSA_TEST(what_is_of_no_run_stays),
                                         GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
     static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
