@@ -87,7 +87,7 @@ static int holds_foreign_config(const gsa_system *system, const char *folder)
     char *text = NULL, *path = gsa_path_join(system, folder, "config.ini", NULL);
     int64_t bytes;
     int foreign = 0;
-    if (path && system->kind(system->user, path, NULL) != GSA_FILE_ABSENT)
+    if (path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
         foreign = gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) != GSA_OK ||
                   strncmp(text, begin, sizeof begin - 1) != 0;
     gsa_release(system, text);

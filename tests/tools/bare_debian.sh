@@ -35,7 +35,7 @@ inside()
 # What a path under /usr, /etc or /var holds of ours.
 traces()
 {
-    find "$bare"/usr "$bare"/etc "$bare"/var/lib -name '*gsa*' ! -path '*/dpkg/*' ! -path '*/apt/*' | sed "s|^$bare||"
+    find "$bare"/usr "$bare"/etc "$bare"/var/lib \( -name 'gsa*' -o -name 'libgsa*' \) ! -path '*/dpkg/*' ! -path '*/apt/*' | sed "s|^$bare||"
 }
 
 try_packages_there()

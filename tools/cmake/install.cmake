@@ -16,11 +16,12 @@ install(FILES graph/topology.h graph/lexicon.h graph/column.h DESTINATION ${CMAK
 # ---- libgsa: all floors in one shared library, which exports the names of the public headers alone, and
 # in one archive. Programs of the project link the floors themselves, which are not installed.
 set(gsa_floors gsa_core gsa_kernels gsa_topologies gsa_graph)
-set(gsa_pc_requires "")
+# What the archive needs (Libs.private). Not Requires.private: pkg-config --cflags would ask for packages that
+# neither a plugin nor a program with the shared library needs.
 set(gsa_pc_libs "")
 if(TARGET gsa_train)
   list(PREPEND gsa_floors gsa_train)
-  list(APPEND gsa_pc_requires "jansson >= 2.10" libutf8proc)
+  string(APPEND gsa_pc_libs " -ljansson -lutf8proc")
 endif()
 set(gsa_archives ${gsa_floors})
 if(TARGET gsa_cuda)
@@ -35,11 +36,11 @@ if(GSA_HAVE_ONEDNN)
 endif()
 foreach(module openblas blis cblas blas)
   if(GSA_HAVE_CBLAS AND GSA_CBLAS_${module}_WORKS)
-    list(APPEND gsa_pc_requires ${module})
+    list(JOIN GSA_CBLAS_${module}_LDFLAGS " " flags)
+    string(APPEND gsa_pc_libs " ${flags}")
     break()
   endif()
 endforeach()
-list(JOIN gsa_pc_requires ", " gsa_pc_requires)
 string(APPEND gsa_pc_libs " -lm -ldl -lpthread")
 file(RELATIVE_PATH gsa_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(tools/cmake/gsa.pc.in gsa.pc @ONLY)
