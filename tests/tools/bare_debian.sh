@@ -62,7 +62,8 @@ try_packages_there()
     # shellcheck disable=SC2016 # the words are for the shell inside
     inside sh -euc '
         cd /root
-        cc -std=c17 embed.c -o embed $(pkg-config --cflags --libs gsa) && ./embed
+        cc -std=c17 embed.c -o embed $(pkg-config --cflags --libs gsa)
+        ./embed
         cc -std=c17 -shared -fPIC logsparse.c -o logsparse.so $(pkg-config --cflags gsa)
         gsa topology check ./logsparse.so >/dev/null'
     inside apt-get purge -y -q gsa gsa-inspect libgsa-dev libgsa0 >/dev/null
@@ -74,7 +75,10 @@ try_quickstart_there()
 {
     mkdir "$bare/root/gsa"
     tar -c -C "$root" --exclude=./build --exclude=./out --exclude=./.git . | tar -x -C "$bare/root/gsa"
-    inside sh -euc 'cd /root/gsa && ./tools/quickstart && build/gsa-inspect out/quickstart/star.graphml >/dev/null'
+    inside sh -euc '
+        cd /root/gsa
+        ./tools/quickstart
+        build/gsa-inspect out/quickstart/star.graphml >/dev/null'
     echo "quickstart: from nothing to a model"
 }
 
