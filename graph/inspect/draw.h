@@ -8,7 +8,7 @@ enum { CATEGORIES = 24, SHORT_TEXT = 96, MATRIX_NODES = 500, MATRIX_LINES = 4000
 
 typedef struct gsa_box {
     double x, y, w, h; /* centre and size; w 0: not on the page */
-    int dot;           /* it is drawn as a dot, its text, if any, beside it */
+    int dot;           /* drawn as a dot; its text is placed next to it */
     int32_t row;       /* boxes of one row are joined by arcs; -1: it stands for itself (a span, a hub) */
     int upright;       /* its text is turned by 90 degrees */
     char text[SHORT_TEXT];

@@ -136,7 +136,7 @@ static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
 #else
 #define GSA_CPU_ONE_COPY 0
 #endif
-/* Before a loop of known length over vectors: unrolled before gcc decides what stands in registers, or they are kept in memory. */
+/* Before a loop of known length over vectors: gcc keeps them in registers only if unrolled first. */
 #if GSA_CPU_ONE_COPY
 #define CPU_UNROLL
 #else

@@ -84,7 +84,7 @@ int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
  * stand inside of. */
 int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row);
 
-/* 1 when the rows from `row` on are blocks: their union stands in `x`. Rows from `last` on are
+/* 1 when the rows from `row` on are blocks: `x` gets their union. Rows from `last` on are
  * another's. */
 int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *x);
 /* The block of the union's columns from `from` on; returns the next one's first column, 0 when

@@ -1,25 +1,25 @@
-/* bcsr_read.h - the order in which memory is asked for what blocks read.
+/* bcsr_read.h - prefetches the rows that blocks read.
  *
- * A block works head by head: a few lines of a row here, a few of the next row, and the whole
- * again for the next head. Memory answers that at a third of its rate; from end to end it gives a
- * row before it is needed. So what is new of a block is read once, whole rows one after another,
- * and while the block is worked on, what is new of the block behind it is asked for. */
+ * A block works head by head: it reads a few lines of a row, a few of the next row, and begins
+ * again for the next head. Memory serves that order at a third of its rate. So the rows that are
+ * new in a block are read once, each from end to end. While a block is computed, the rows that are
+ * new in the next block are prefetched. */
 #ifndef GSA_CPU_BCSR_READ_H
 #define GSA_CPU_BCSR_READ_H
 #include "kernels/cpu/attention/bcsr.h"
 
 enum {
     READ_PLANES = 4,
-    READ_LEAST = 1 << 15 /* numbers of a plane: smaller ones stand in the second cache */
+    READ_LEAST = 1 << 15 /* numbers of a plane: smaller ones fit in L2 */
 };
 
 struct cpu_reading {
     int32_t first, last; /* heads */
     int backward;
-    int64_t next;     /* the row of the block that was asked for, -1: none */
+    int64_t next;     /* the row of the block that was prefetched, -1: none */
     int32_t ranges; /* of the block before */
     bcsr_range range[BCSR_RANGES];
-    cpu_soon soon; /* of the block behind */
+    cpu_soon soon; /* of the next block */
 };
 
 static inline void cpu_start_reading(cpu_reading *x, int32_t first, int32_t last, int backward)
@@ -66,7 +66,7 @@ CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const bcsr_blo
     }
 }
 
-/* Reads a block; the one behind it (NULL: none) is asked for while this one is worked on. */
+/* Reads a block; the next one (NULL: none) is prefetched while this one is computed. */
 static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const bcsr_block *behind, cpu_reading *x)
 {
     const int past = !x->backward && cpu_streams(t) && LANES == 16; /* outputs, past the caches */
